@@ -1,0 +1,172 @@
+"""The engine's settings, as under ``runtime.memory_engine`` of a configuration file.
+
+Durations are seconds, sizes bytes, unless a name says otherwise.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+
+from orchestrata_memory.models import InjectionStrategy
+
+DAY = int(timedelta(days=1).total_seconds())
+
+Seconds = Annotated[float, Field(gt=0)]
+
+
+class Settings(BaseModel):
+    """Base of every group: unknown fields are errors, values never change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+
+class RedisSettings(Settings):
+    """The hot tier's server. No URL: the embedded default."""
+
+    url: SecretStr | None = None
+    sentinel_master: str | None = None
+    ttl_seconds: int = Field(default=DAY, ge=1)
+    failed_migration_ttl_seconds: int = Field(default=7 * DAY, ge=1)
+    operation_timeout_seconds: Seconds = 5.0
+    max_connections: int = Field(default=64, ge=4)
+
+
+class GraphSettings(Settings):
+    """The cold tier's server. No URI: the embedded default."""
+
+    uri: str | None = None
+    dialect: Literal["auto", "neo4j", "arcadedb"] = "auto"
+    username: str = "neo4j"
+    password: SecretStr | None = None
+    database: str | None = None
+    http_url: str | None = None
+    operation_timeout_seconds: Seconds = 30.0
+    max_connections: int = Field(default=32, ge=2)
+
+
+class EmbeddedSettings(Settings):
+    """The embedded servers."""
+
+    data_dir: Path | None = None
+    linger_seconds: float = Field(default=0.0, ge=0)
+    fsync: Literal["always", "everysec"] = "always"
+    graph_heap_mb: int = Field(default=512, ge=128)
+
+
+class EmbeddingSettings(Settings):
+    """The embedding model.
+
+    Attributes:
+        query_backend: ``auto`` serves queries by ONNX where it is installed and agrees with the
+            model (cosine at least 0.999).
+        late_interaction: Keep token vectors and use them to rank the best candidates.
+    """
+
+    model: str = "all-MiniLM-L6-v2"
+    model_path: Path | None = None
+    dimension: int = Field(default=384, ge=2)
+    backend: Literal["sentence-transformers", "onnx", "hashing"] = "sentence-transformers"
+    query_backend: Literal["auto", "same", "onnx"] = "auto"
+    cache_embeddings: bool = True
+    cache_size: int = Field(default=10_000, ge=1)
+    batch_size: int = Field(default=32, ge=1)
+    device: Literal["cpu", "cuda"] = "cpu"
+    late_interaction: bool = True
+
+
+class GovernanceSettings(Settings):
+    """The rules, and the directory of Volks when the kernel offers none.
+
+    Attributes:
+        volks: Alias to roles of every registered Volk.
+        rule_files: A deployment's own rules, loaded after the package's.
+    """
+
+    volks: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    rule_files: tuple[Path, ...] = ()
+
+
+class LimitSettings(Settings):
+    """Bounds of what a caller may store."""
+
+    content_bytes: int = Field(default=64 * 1024, ge=1)
+    metadata_bytes: int = Field(default=16 * 1024, ge=2)
+    tags: int = Field(default=64, ge=0)
+
+
+class WorkerSettings(Settings):
+    """Write-behind, retries and upkeep."""
+
+    batch_size: int = Field(default=200, ge=1)
+    outbox_limit: int = Field(default=50_000, ge=1)
+    max_deliveries: int = Field(default=5, ge=1)
+    takeover_idle_seconds: Seconds = 30.0
+    retry_initial_seconds: Seconds = 0.2
+    retry_max_seconds: Seconds = 15.0
+    sweep_interval_seconds: Seconds = 60.0
+    drain_timeout_seconds: Seconds = 60.0
+    migration_timeout_seconds: Seconds = 60.0
+
+
+class AuditSettings(Settings):
+    """The audit trail.
+
+    Attributes:
+        file: Append-only file used while Redis is away; None: under the data directory.
+        retention_days: How long cold keeps records; 0 keeps them for good.
+    """
+
+    file: Path | None = None
+    retention_days: int = Field(default=365, ge=0)
+
+
+class SearchSettings(Settings):
+    """Ranking.
+
+    Attributes:
+        language: Snowball stemmer's name.
+        recency_half_life_days: Age at which the recency evidence is one half.
+        promote: Copy matched cold entries into the searcher's open session.
+    """
+
+    language: str = "english"
+    recency_half_life_days: float = Field(default=30.0, gt=0)
+    promote: bool = True
+
+
+class SummarySettings(Settings):
+    """Abstractive summaries; extractive ones need no setting."""
+
+    abstractive: bool = False
+    deadline_seconds: Seconds = 20.0
+    model: str = "claude-haiku-4-5"
+    anthropic_api_key: SecretStr | None = None
+
+
+class MemoryEngineSettings(Settings):
+    """Everything under ``runtime.memory_engine``."""
+
+    injection_budget_tokens: int = Field(default=4096, ge=16)
+    injection_strategy: InjectionStrategy = InjectionStrategy.RELEVANCE
+    injection_enabled: bool = True
+    redis: RedisSettings = RedisSettings()
+    graph: GraphSettings = GraphSettings()
+    embedded: EmbeddedSettings = EmbeddedSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    governance: GovernanceSettings = GovernanceSettings()
+    limits: LimitSettings = LimitSettings()
+    worker: WorkerSettings = WorkerSettings()
+    audit: AuditSettings = AuditSettings()
+    search: SearchSettings = SearchSettings()
+    summary: SummarySettings = SummarySettings()
+
+    @field_validator("governance")
+    @classmethod
+    def _system_volk_is_reserved(cls, value: GovernanceSettings) -> GovernanceSettings:
+        if "SYS:MEMORY" in value.volks:
+            raise ValueError("volks: SYS:MEMORY is the engine itself and cannot be registered")
+        return value
