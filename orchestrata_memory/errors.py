@@ -7,6 +7,11 @@ of a memory, a query text or a secret, so it may be logged and shown to any call
 from __future__ import annotations
 
 
+HOT_TIER = "Redis"
+COLD_TIER = "the graph"
+"""How the tiers are called in errors (`MemoryUnavailableError.part`)."""
+
+
 class MemoryEngineError(Exception):
     """Root of all errors of the engine."""
 
