@@ -1,0 +1,90 @@
+"""Real servers for every test that asks for them.
+
+`redis_server` and `graph_server` (once for ArcadeDB, once for Neo4j) live as long as the run;
+`clean_redis` and `clean_graph` are the same, emptied before the test. A run without a Neo4j skips
+its half and says so loudly; with ``CI`` set that is an error.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Literal
+
+import pytest
+
+from tests.servers.graph import GraphServer
+from tests.servers.neo4j_source import NoNeo4jError
+from tests.servers.pool import ServerPool
+from tests.servers.redis import RedisServer
+
+POOL = pytest.StashKey[ServerPool]()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what runs on Neo4j, and run each graph's tests together."""
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        if callspec is not None and callspec.params.get("graph_server") == "neo4j":
+            item.add_marker(pytest.mark.neo4j)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Say loudly when the Neo4j half did not run."""
+    pool = config.stash.get(POOL, None)
+    if pool is None or pool.neo4j_problem is None:
+        return
+    terminalreporter.section("NEO4J DID NOT RUN", sep="!", red=True, bold=True)
+    terminalreporter.line(
+        "The tests on Neo4j were left out: this run says nothing about it.", red=True, bold=True
+    )
+    terminalreporter.line(f"Why: {pool.neo4j_problem}", red=True)
+
+
+@pytest.fixture(scope="session")
+def server_pool(
+    tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
+) -> Iterator[ServerPool]:
+    pool = ServerPool(tmp_path_factory.mktemp("servers"))
+    pytestconfig.stash[POOL] = pool
+    yield pool
+    pool.stop()
+
+
+@pytest.fixture(scope="session")
+def redis_server(server_pool: ServerPool) -> RedisServer:
+    """A private Redis or Valkey; `kill()` and `start()` keep its data and port."""
+    return server_pool.redis()
+
+
+@pytest.fixture(scope="session", params=["arcadedb", "neo4j"])
+def graph_server(request: pytest.FixtureRequest, server_pool: ServerPool) -> GraphServer:
+    """A graph server; `kill()` and `start()` keep its data and port."""
+    kind: Literal["arcadedb", "neo4j"] = request.param
+    try:
+        return server_pool.graph(kind)
+    except NoNeo4jError as error:
+        if os.environ.get("CI"):
+            pytest.fail(f"CI needs a Neo4j: {error}", pytrace=False)
+        pytest.skip(f"NO NEO4J: {error}")
+
+
+@pytest.fixture
+def clean_redis(redis_server: RedisServer) -> RedisServer:
+    """The Redis, running and empty."""
+    if not redis_server.running:
+        redis_server.start()
+    redis_server.flush()
+    return redis_server
+
+
+@pytest.fixture
+def clean_graph(graph_server: GraphServer) -> GraphServer:
+    """The graph server, running and without nodes."""
+    if not graph_server.running:
+        graph_server.start()
+    graph_server.wipe()
+    return graph_server
