@@ -1,0 +1,91 @@
+"""What a query asks for: its terms, the speaker it names, the times it speaks of."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import regex
+
+from orchestrata_memory.retrieval.analysis import TextAnalyzer
+from orchestrata_memory.retrieval.dates import TimeConstraint, find_times
+
+MAX_NAMES: Final = 16
+"""Names asked of the stores at most; more than a question can mean."""
+
+_WORD = regex.compile(r"[\p{L}\p{N}][\p{L}\p{N}\p{M}_.:@\-]*(?<=[\p{L}\p{N}\p{M}_])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryPlan:
+    """A query, understood.
+
+    Attributes:
+        text: As asked.
+        terms: Distinct index terms, for the look-up, the statistics and `Ranked.holds_term`.
+        ranking_terms: Those of `terms` whose presence is evidence: a speaker's name is not, it
+            is compared with the speaker instead. Equals `terms` when nothing else is asked.
+        speaker: The one speaker that the query names, as stored, or None.
+        embedding_text: The text to embed: a named speaker speaks in the first person.
+        times: The times it speaks of.
+    """
+
+    text: str
+    terms: tuple[str, ...]
+    ranking_terms: tuple[str, ...]
+    speaker: str | None = None
+    embedding_text: str
+    times: tuple[TimeConstraint, ...] = ()
+
+
+def name_candidates(text: str, analyzer: TextAnalyzer) -> tuple[str, ...]:
+    """Words of a query that may name a speaker, most likely ones first.
+
+    Capitalised words and pairs of them; in a query without capitals every content word. Ask the
+    stores which of them speak in the scope (in any case), and pass the answer to `plan_query`.
+    """
+    words = [word for word in _WORD.findall(text) if not analyzer.is_function_word(word)]
+    capitalised = [word for word in words if word[0].isupper()] or words
+    pairs = [
+        f"{first} {second}"
+        for first, second in zip(capitalised, capitalised[1:], strict=False)
+        if f"{first} {second}" in text
+    ]
+    return tuple(dict.fromkeys([*pairs, *capitalised]))[:MAX_NAMES]
+
+
+def plan_query(
+    text: str, analyzer: TextAnalyzer, *, now: datetime, known_speakers: Collection[str] = ()
+) -> QueryPlan:
+    """Understand a query.
+
+    Args:
+        text: As asked; any text, never fails.
+        analyzer: The one the entries were analysed with.
+        now: What relative times are relative to; aware.
+        known_speakers: Those of `name_candidates` that speak in the scope, as stored.
+    """
+    terms = analyzer.query_terms(text)
+    named = [name for name in sorted(known_speakers) if _naming(name).search(text)]
+    of_names = {term for name in named for term in analyzer.query_terms(name)}
+    speaker = named[0] if len(named) == 1 else None
+    return QueryPlan(
+        text=text,
+        terms=terms,
+        ranking_terms=tuple(term for term in terms if term not in of_names) or terms,
+        speaker=speaker,
+        embedding_text=_in_first_person(text, speaker) if speaker else text,
+        times=find_times(text, now=now, language=analyzer.language),
+    )
+
+
+def _naming(name: str) -> regex.Pattern[str]:
+    return regex.compile(rf"(?<!\w){regex.escape(name)}(?!\w)", regex.IGNORECASE)
+
+
+def _in_first_person(text: str, speaker: str) -> str:
+    """People speak of themselves as I; their names stand in what others say."""
+    possessive = regex.compile(rf"(?<!\w){regex.escape(speaker)}['\u2019]s(?!\w)", regex.IGNORECASE)
+    return _naming(speaker).sub("I", possessive.sub("my", text))
