@@ -17,7 +17,6 @@ from orchestrata_memory.hot.base import HotStore, VersionConflictError, Withdraw
 from orchestrata_memory.models import AuditRecord, MemoryRecord
 
 
-
 class Changer:
     """Compare-and-set on the newest version of a key."""
 
@@ -27,7 +26,9 @@ class Changer:
         self._tiers = tiers
 
     async def change(
-        self, key: str, decide: Callable[[MemoryRecord], Awaitable[tuple[MemoryRecord, AuditRecord]]]
+        self,
+        key: str,
+        decide: Callable[[MemoryRecord], Awaitable[tuple[MemoryRecord, AuditRecord]]],
     ) -> MemoryRecord | None:
         """Write what `decide` makes of the newest version.
 
@@ -57,9 +58,7 @@ class Changer:
 
         async def step(current: MemoryRecord) -> MemoryRecord:
             audit = await decide(current)
-            await self._hot.tombstone(
-                current, audit, withdrawals=await self._withdrawals(key)
-            )
+            await self._hot.tombstone(current, audit, withdrawals=await self._withdrawals(key))
             return current
 
         return await self._retry(key, step)
@@ -87,7 +86,9 @@ class Changer:
         level = [key]
         try:
             while level:
-                summaries = [s for of in (await self._cold.summaries_of(level)).values() for s in of]
+                summaries = [
+                    s for of in (await self._cold.summaries_of(level)).values() for s in of
+                ]
                 level = [summary.key for summary in summaries if summary.key not in found]
                 found.update((summary.key, _withdrawal(summary)) for summary in summaries)
         except MemoryUnavailableError:

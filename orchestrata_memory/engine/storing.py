@@ -6,8 +6,8 @@ import asyncio
 from uuid import uuid4
 
 from orchestrata_memory.cold.base import ColdStore
-from orchestrata_memory.errors import MemoryConflictError, MemoryKeyExistsError
 from orchestrata_memory.engine.drafting import same_memory
+from orchestrata_memory.errors import MemoryConflictError, MemoryKeyExistsError
 from orchestrata_memory.hot.base import HotState, HotStore, VersionConflictError
 from orchestrata_memory.models import AuditRecord, KeyState, MemoryRecord
 

@@ -1,0 +1,106 @@
+"""Owned background tasks: started together, stopped together, awaited always."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+from orchestrata_memory.errors import MemoryEngineError
+
+log = logging.getLogger(__name__)
+
+
+class Periodic:
+    """Runs a step again and again until stopped; a failing step is logged and tried again.
+
+    Args:
+        name: Names the task and its log lines.
+        step: What to do.
+        interval: Seconds between the end of one step and the next.
+    """
+
+    def __init__(self, name: str, step: Callable[[], Awaitable[None]], interval: float) -> None:
+        self.name = name
+        self._step = step
+        self._interval = interval
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self.last_error: str | None = None
+
+    def start(self) -> None:
+        """Start the task; nothing happens when it runs."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name=f"orchestrata-memory {self.name}")
+
+    def wake(self) -> None:
+        """Run the next step now."""
+        self._wake.set()
+
+    async def stop(self) -> None:
+        """Cancel the task and wait for its end."""
+        if self._task is not None:
+            await cancel_and_wait(self._task)
+            self._task = None
+
+    async def _run(self) -> None:
+        while True:
+            self._wake.clear()
+            try:
+                await self._step()
+                self.last_error = None
+            except Exception as error:  # noqa: BLE001 - upkeep must outlive any single failure
+                self.last_error = _describe(error)
+                log.warning("%s: %s", self.name, self.last_error)
+            try:
+                async with asyncio.timeout(self._interval):
+                    await self._wake.wait()
+            except TimeoutError:
+                pass
+
+
+class TaskPool:
+    """At most `limit` small tasks at once, none forgotten; what exceeds it is refused."""
+
+    def __init__(self, name: str, limit: int) -> None:
+        self._name = name
+        self._limit = limit
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> bool:
+        """Start a task; False, and nothing started, when the pool is full."""
+        if len(self._tasks) >= self._limit:
+            work.close()
+            return False
+        task = asyncio.create_task(self._guard(work), name=f"orchestrata-memory {self._name}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return True
+
+    async def join(self) -> None:
+        """Wait until every task started so far has ended."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def stop(self) -> None:
+        """Cancel what runs and wait for its end."""
+        for task in list(self._tasks):
+            await cancel_and_wait(task)
+
+    async def _guard(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except Exception as error:  # noqa: BLE001 - a background favour never fails its caller
+            log.warning("%s: %s", self._name, _describe(error))
+
+
+async def cancel_and_wait(task: asyncio.Task[None]) -> None:
+    """Cancel `task` and wait until it has ended."""
+    task.cancel()
+    await asyncio.wait({task})
+
+
+def _describe(error: Exception) -> str:
+    # Only our own errors are known to carry no content.
+    return str(error) if isinstance(error, MemoryEngineError) else type(error).__name__

@@ -1,0 +1,118 @@
+"""share, unshare, delegate and revoke."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from orchestrata_memory.engine.changing import Changer
+from orchestrata_memory.engine.delegating import Delegations
+from orchestrata_memory.engine.doorway import Doorway
+from orchestrata_memory.errors import MemoryNotFoundError, MemoryValidationError
+from orchestrata_memory.governance.base import Governance
+from orchestrata_memory.models import AuditRecord, Delegation, MemoryEntry, MemoryRecord
+from orchestrata_memory.models.validation import check_identifier
+
+SHARE_RULE = "can_share_memory"
+UNSHARE_RULE = "can_update_memory"
+DELEGATE_RULE = "can_delegate"
+
+
+class Sharing:
+    """Operations that let others read."""
+
+    def __init__(
+        self,
+        *,
+        doorway: Doorway,
+        governance: Governance,
+        changer: Changer,
+        delegations: Delegations,
+    ) -> None:
+        self._doorway = doorway
+        self._governance = governance
+        self._changer = changer
+        self._delegations = delegations
+
+    async def share(self, key: str, volk_id: str) -> MemoryEntry:
+        """Let a registered Volk read an own entry; sharing it again changes nothing."""
+        call = self._doorway.enter("share", check_identifier(key, "key"))
+        check_identifier(volk_id, "volk_id")
+
+        async def decide(current: MemoryRecord) -> tuple[MemoryRecord, AuditRecord]:
+            await self._doorway.require(
+                call, await self._governance.can_share(call.volk_id, volk_id, current)
+            )
+            return _with_readers(current, {*current.shared_with, volk_id}, call.at), call.record(
+                SHARE_RULE, detail=f"with={volk_id}"
+            )
+
+        record = await self._changer.change(key, decide)
+        if record is None:
+            await self._doorway.note(call, SHARE_RULE, "not found")
+            raise MemoryNotFoundError(key)
+        return record.to_entry()
+
+    async def unshare(self, key: str, volk_id: str) -> MemoryEntry:
+        """Take a Volk's right to read an own entry back; nothing happens when it had none."""
+        call = self._doorway.enter("unshare", check_identifier(key, "key"))
+        check_identifier(volk_id, "volk_id")
+
+        async def decide(current: MemoryRecord) -> tuple[MemoryRecord, AuditRecord]:
+            await self._doorway.require(
+                call, await self._governance.can_update(call.volk_id, current)
+            )
+            return _with_readers(current, {*current.shared_with} - {volk_id}, call.at), call.record(
+                UNSHARE_RULE, detail=f"from={volk_id}"
+            )
+
+        record = await self._changer.change(key, decide)
+        if record is None:
+            await self._doorway.note(call, UNSHARE_RULE, "not found")
+            raise MemoryNotFoundError(key)
+        return record.to_entry()
+
+    async def delegate(self, volk_id: str, expires_at: datetime | None) -> Delegation:
+        """Pass on to a Volk what is shared with the caller, now and later, until `expires_at`."""
+        call = self._doorway.enter("delegate")
+        check_identifier(volk_id, "volk_id")
+        expires = _checked_expiry(expires_at, call.at)
+        await self._doorway.require(
+            call, await self._governance.can_delegate(call.volk_id, volk_id)
+        )
+        wanted = Delegation(
+            delegator=call.volk_id, delegate=volk_id, created_at=call.at, expires_at=expires
+        )
+        return await self._delegations.put(call, wanted, DELEGATE_RULE)
+
+    async def revoke(self, volk_id: str) -> bool:
+        """Take a delegation back; False when none stands."""
+        call = self._doorway.enter("revoke")
+        check_identifier(volk_id, "volk_id")
+        await self._doorway.require(
+            call, await self._governance.can_delegate(call.volk_id, volk_id)
+        )
+        if not await self._delegations.stands(call.volk_id, volk_id):
+            await self._doorway.note(call, DELEGATE_RULE, "not found")
+            return False
+        wanted = Delegation(
+            delegator=call.volk_id, delegate=volk_id, created_at=call.at, revoked=True
+        )
+        await self._delegations.put(call, wanted, DELEGATE_RULE)
+        return True
+
+
+def _with_readers(record: MemoryRecord, readers: set[str], now: datetime) -> MemoryRecord:
+    shared_with = tuple(sorted(readers))
+    if shared_with == record.shared_with:
+        return record
+    return record.changed(shared_with=shared_with, version=record.version + 1, updated_at=now)
+
+
+def _checked_expiry(expires_at: datetime | None, now: datetime) -> datetime | None:
+    if expires_at is None:
+        return None
+    if not isinstance(expires_at, datetime) or expires_at.tzinfo is None:
+        raise MemoryValidationError("expires_at", "must be an aware datetime")
+    if expires_at <= now:
+        raise MemoryValidationError("expires_at", "must lie in the future")
+    return expires_at.astimezone(UTC)

@@ -1,0 +1,54 @@
+"""Who may read a record, stored summaries included.
+
+A stored summary is readable only with the right to read every source, and only while every source
+stands at the version it was made from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from orchestrata_memory.engine.delegating import Delegations
+from orchestrata_memory.engine.tiers import Tiers
+from orchestrata_memory.governance.base import Decision
+from orchestrata_memory.models import MemoryRecord
+
+READ_RULE = "can_read_memory"
+
+
+class ReadingRights:
+    """Asks `can_read_memory` for records and for what they were made from."""
+
+    def __init__(self, tiers: Tiers, delegations: Delegations) -> None:
+        self._tiers = tiers
+        self._delegations = delegations
+
+    async def decide(self, volk_id: str, record: MemoryRecord) -> Decision | None:
+        """The decision about a record; None when it is a summary that no longer stands."""
+        decision = await self._delegations.can_read(volk_id, record)
+        if not decision.allowed or not record.sources:
+            return decision
+        located = await self._tiers.locate_many(record.sources)
+        for key, version in zip(record.sources, record.source_versions, strict=True):
+            source = located.get(key)
+            if source is None or source.record.version != version:
+                return None
+            of_source = await self.decide(volk_id, source.record)
+            if of_source is None:
+                return None
+            if not of_source.allowed:
+                return Decision(
+                    allowed=False,
+                    rule=READ_RULE,
+                    reason="it is a summary of memories that are not all readable",
+                )
+        return decision
+
+    async def readable(self, volk_id: str, records: Sequence[MemoryRecord]) -> list[MemoryRecord]:
+        """Those of the records that the Volk may read, in order."""
+        allowed: list[MemoryRecord] = []
+        for record in records:
+            decision = await self.decide(volk_id, record)
+            if decision is not None and decision.allowed:
+                allowed.append(record)
+        return allowed

@@ -1,0 +1,91 @@
+"""Regular background work beside the write-behind worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from orchestrata_memory.cold.base import ColdStore
+from orchestrata_memory.config.settings import AuditSettings, WorkerSettings
+from orchestrata_memory.engine.background import Periodic
+from orchestrata_memory.engine.migrating import Migrator
+from orchestrata_memory.engine.vectorizing import Vectorizer
+from orchestrata_memory.hot.base import HotStore
+
+_AUDIT_INTERVAL_SECONDS = 1.0
+_PRUNE_INTERVAL_SECONDS = 6 * 3600.0
+_BATCH = 500
+_EMBED_BATCH = 64
+
+
+class Upkeep:
+    """Sweeps, audit drain and retention, retries of migrations, late embeddings, the census.
+
+    Traces: REQ-010-034
+    """
+
+    def __init__(
+        self,
+        *,
+        hot: HotStore,
+        cold: ColdStore,
+        vectorizer: Vectorizer,
+        migrator: Migrator,
+        worker: WorkerSettings,
+        audit: AuditSettings,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._hot = hot
+        self._cold = cold
+        self._vectorizer = vectorizer
+        self._retention = timedelta(days=audit.retention_days)
+        self._clock = clock
+        interval = worker.sweep_interval_seconds
+        self._jobs = [
+            Periodic("sweep", self._sweep, interval),
+            Periodic("audit drain", self.drain_audit, _AUDIT_INTERVAL_SECONDS),
+            Periodic("audit retention", self._prune_audit, _PRUNE_INTERVAL_SECONDS),
+            Periodic("migration retry", migrator.retry_closed, worker.retry_max_seconds),
+            Periodic("late embedding", self._embed_missing, interval),
+            Periodic("census", self.seed_census, worker.retry_max_seconds),
+        ]
+
+    def start(self) -> None:
+        """Start every job."""
+        for job in self._jobs:
+            job.start()
+
+    async def stop(self) -> None:
+        """Stop every job."""
+        for job in self._jobs:
+            await job.stop()
+
+    def problems(self) -> dict[str, str]:
+        """Jobs whose last run failed, and why."""
+        return {job.name: job.last_error for job in self._jobs if job.last_error is not None}
+
+    async def drain_audit(self) -> None:
+        """Move audit records from the stream to cold until none is left."""
+        while pending := await self._hot.pending_audit(_BATCH):
+            await self._cold.append_audit([record for _, record in pending])
+            await self._hot.drained_audit([stream_id for stream_id, _ in pending])
+
+    async def seed_census(self) -> None:
+        """Count what cold holds where the hot tier has no counts yet."""
+        if (await self._hot.census(["all"]))["all"] is None:
+            await self._hot.seed_census(await self._cold.counts())
+
+    async def _sweep(self) -> None:
+        await self._hot.sweep()
+
+    async def _prune_audit(self) -> None:
+        if self._retention:
+            await self._cold.prune_audit(self._clock() - self._retention)
+
+    async def _embed_missing(self) -> None:
+        while missing := await self._cold.without_vectors(self._vectorizer.model, _EMBED_BATCH):
+            vectors = await self._vectorizer.vectors(missing)
+            if not vectors:
+                return
+            await self._cold.attach_vectors(vectors)
+            await self._hot.attach_vectors(vectors)
