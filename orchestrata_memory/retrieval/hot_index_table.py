@@ -1,0 +1,388 @@
+"""The hot index's data: every memory hot holds a copy of, ready to be filtered and matched.
+
+Plain data structures without I/O: `HotIndex` keeps them equal to Redis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from orchestrata_memory.cold.base import Readable, TermStatistics
+from orchestrata_memory.models import MemoryClassification, MemoryRecord, MemoryScope
+from orchestrata_memory.retrieval.base import Passage, Slot
+from orchestrata_memory.retrieval.columns import NO_ROW, Columns, microseconds
+from orchestrata_memory.retrieval.postings import Postings, RowSets
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+KEPT_METADATA: Final = frozenset({"relevance", "importance", "occurred_at", "speaker"})
+"""Metadata that ranking looks at; the rest is fetched with the content of what is returned."""
+
+SATURATION: Final = 0.9
+LENGTH_SHARE: Final = 0.2
+"""BM25's k1 and b for choosing candidates: memories are short, so length says little."""
+
+NEARBY: Final = ((1, 0.6), (2, 0.4), (3, 0.2), (-1, 0.5), (-2, 0.2))
+"""How much of a memory's keyword score its successors and predecessors in the stream get when
+candidates are chosen: an answer is often found by the words of its question."""
+
+_SPREAD_LIMIT: Final = 2_000
+_SELECTIONS: Final = 32
+
+
+@dataclass(slots=True, kw_only=True)
+class Entry:
+    """What the index keeps of one memory.
+
+    Attributes:
+        header: The record without content, summary and unneeded metadata.
+        terms: Index terms in text order, as shared strings.
+        replica: The copy is a replica; the memory itself lives in cold.
+        tokens: Packed token vectors, if its vector came with some.
+    """
+
+    row: int
+    header: MemoryRecord
+    terms: tuple[str, ...]
+    slot: Slot
+    speaker: str
+    occurred_at: datetime
+    relevance: float | None
+    replica: bool
+    tokens: bytes | None = None
+
+    def passage(self, cosine: float | None = None) -> Passage:
+        """What ranking needs to know."""
+        header = self.header
+        return Passage(
+            key=header.key,
+            version=header.version,
+            slot=self.slot,
+            terms=self.terms,
+            speaker=self.speaker,
+            created_at=header.created_at,
+            occurred_at=self.occurred_at,
+            relevance=self.relevance,
+            cosine=cosine,
+            tokens=self.tokens,
+            tier="hot",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The rows a caller may read in a scope, as far as the pre-filter says.
+
+    Attributes:
+        rows: Rising.
+        mask: The same by row number.
+    """
+
+    rows: NDArray[np.int32]
+    mask: NDArray[np.bool_]
+
+
+class MemoryTable:
+    """Rows, their columns, their terms, and who stands beside whom.
+
+    Attributes:
+        generation: Changes with every change of the data.
+    """
+
+    def __init__(self) -> None:
+        self.generation = 0
+        self.columns = Columns()
+        self._entries: dict[str, Entry] = {}
+        self._by_row: dict[int, Entry] = {}
+        self._slots: dict[Slot, Entry] = {}
+        self._postings = Postings()
+        self._facets: RowSets[tuple[str, str]] = RowSets()
+        self._speakers: dict[str, dict[str, int]] = {}
+        self._selections: dict[
+            tuple[MemoryScope, Readable | None, bool], tuple[int, Selection]
+        ] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._entries
+
+    # --- changes -------------------------------------------------------------------------
+    def put(self, record: MemoryRecord, terms: Sequence[str], *, replica: bool) -> Entry:
+        """Enter a memory, in place of an older version of it."""
+        self.remove(record.key)
+        row = self.columns.add(record, len(terms))
+        entry = Entry(
+            row=row,
+            header=header_of(record),
+            terms=self._postings.add(row, terms),
+            slot=(record.session_id, record.volk_id, record.position),
+            speaker=record.speaker,
+            occurred_at=record.occurred_at,
+            relevance=relevance_of(record),
+            replica=replica,
+        )
+        self._entries[record.key] = self._by_row[row] = entry
+        for facet in _facets(entry):
+            self._facets.add(facet, row)
+        self._enter_speaker(entry)
+        self._link(entry)
+        self.generation += 1
+        return entry
+
+    def remove(self, key: str) -> Entry | None:
+        """Take a memory out; what stood there, if anything."""
+        entry = self._entries.pop(key, None)
+        if entry is None:
+            return None
+        row = entry.row
+        del self._by_row[row]
+        if self._slots.get(entry.slot) is entry:
+            del self._slots[entry.slot]
+        self.columns.unlink(row)
+        self._postings.remove(row, entry.terms)
+        for facet in _facets(entry):
+            self._facets.discard(facet, row)
+        self._leave_speaker(entry)
+        self.columns.remove(row)
+        self.generation += 1
+        return entry
+
+    # --- look-ups ------------------------------------------------------------------------
+    def get(self, key: str) -> Entry | None:
+        """The memory with that key."""
+        return self._entries.get(key)
+
+    def at(self, row: int) -> Entry:
+        """The memory of a taken row."""
+        return self._by_row[row]
+
+    def keys(self) -> list[str]:
+        """Keys of all memories."""
+        return list(self._entries)
+
+    def count(self, name: str, value: str) -> int:
+        """Memories whose ``session``, ``project``, … is `value`."""
+        return self._facets.size((name, value))
+
+    def by_slot(self, slot: Slot) -> Entry | None:
+        """The memory at a place of a stream."""
+        return self._slots.get(slot)
+
+    def select(
+        self, scope: MemoryScope, readable: Readable | None, *, summaries: bool = True
+    ) -> Selection:
+        """Rows in the scope that pass the pre-filter (None: all of the scope)."""
+        name = (scope, readable, summaries)
+        known = self._selections.pop(name, None)
+        if known is None or known[0] != self.generation:
+            known = (self.generation, self._select(scope, readable, summaries=summaries))
+        self._selections[name] = known
+        if len(self._selections) > _SELECTIONS:
+            del self._selections[next(iter(self._selections))]
+        return known[1]
+
+    def speakers(self, names: Iterable[str], selection: Selection) -> frozenset[str]:
+        """Which of the names (any case) speak in the selection, in stored spelling."""
+        return frozenset(
+            spelling
+            for name in names
+            for spelling in self._speakers.get(name.casefold(), ())
+            if selection.mask[self._facets.rows(("speaker", spelling))].any()
+        )
+
+    # --- keywords ------------------------------------------------------------------------
+    def statistics(self, terms: Iterable[str], selection: Selection) -> TermStatistics:
+        """Statistics of the selection alone."""
+        rows = selection.rows
+        return TermStatistics(
+            documents=len(rows),
+            average_length=float(self.columns.length[rows].mean()) if len(rows) else 0.0,
+            frequencies={
+                term: int(np.count_nonzero(selection.mask[self._postings.get(term)[0]]))
+                for term in terms
+            },
+        )
+
+    def keyword_rows(
+        self, terms: Sequence[str], selection: Selection, count: int
+    ) -> tuple[NDArray[np.int32], bool]:
+        """Up to `count` rows, best first, that hold a term or stand beside one that does.
+
+        Returns:
+            The rows, and whether every row of the selection that holds a term is among them.
+        """
+        own = np.zeros(self.columns.capacity, np.float32)
+        self._score(terms, selection, own)
+        holding = selection.rows[own[selection.rows] > 0]
+        total = own.copy()
+        self._spread(_best(holding, own, _SPREAD_LIMIT), own, total)
+        matched = selection.rows[total[selection.rows] > 0]
+        best = _best(matched, total, count)
+        complete = len(holding) <= count and bool(np.isin(holding, best).all())
+        return best, complete
+
+    def _score(
+        self, terms: Sequence[str], selection: Selection, scores: NDArray[np.float32]
+    ) -> None:
+        rows = selection.rows
+        if not len(rows):
+            return
+        length = self.columns.length
+        average = max(1.0, float(length[rows].mean()))
+        for term in terms:
+            holding, counts = self._postings.get(term)
+            keep = selection.mask[holding]
+            holding, found = holding[keep], counts[keep].astype(np.float32)
+            if not len(holding):
+                continue
+            idf = np.log1p((len(rows) - len(holding) + 0.5) / (len(holding) + 0.5))
+            norm = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * length[holding] / average)
+            scores[holding] += (idf * found / (found + norm)).astype(np.float32)
+
+    def _spread(
+        self, holding: NDArray[np.int32], own: NDArray[np.float32], total: NDArray[np.float32]
+    ) -> None:
+        for distance, weight in NEARBY:
+            step = self.columns.after if distance > 0 else self.columns.before
+            sources = targets = holding
+            for _ in range(abs(distance)):
+                targets = step[targets]
+                there = targets != NO_ROW
+                sources, targets = sources[there], targets[there]
+            total[targets] += weight * own[sources]  # targets are distinct, as sources are
+
+    # --- inside --------------------------------------------------------------------------
+    def _select(
+        self, scope: MemoryScope, readable: Readable | None, *, summaries: bool
+    ) -> Selection:
+        columns = self.columns
+        rows = self._narrowest(scope)
+        for column, wanted in (
+            (columns.session, scope.session_id),
+            (columns.task, scope.task_id),
+            (columns.owner, scope.volk_id),
+            (columns.project, scope.project_id),
+            (columns.portfolio, scope.portfolio_id),
+        ):
+            if wanted is not None:
+                rows = rows[column[rows] == columns.names.code(wanted)]
+        if scope.date_from is not None:
+            rows = rows[columns.created[rows] >= microseconds(scope.date_from)]
+        if scope.date_to is not None:
+            rows = rows[columns.created[rows] <= microseconds(scope.date_to)]
+        if readable is not None:
+            rows = rows[self._readable(rows, readable)]
+        if not summaries:
+            rows = rows[~columns.summary[rows]]
+        mask = np.zeros(columns.capacity, np.bool_)
+        mask[rows] = True
+        return Selection(rows=rows, mask=mask)
+
+    def _narrowest(self, scope: MemoryScope) -> NDArray[np.int32]:
+        """Rows to look at: the smallest set of rows that one of the names has."""
+        asked = [
+            (name, value)
+            for name, value in (
+                ("session", scope.session_id),
+                ("task", scope.task_id),
+                ("owner", scope.volk_id),
+                ("project", scope.project_id),
+            )
+            if value is not None
+        ]
+        if not asked:
+            return self.columns.rows()
+        return self._facets.rows(min(asked, key=self._facets.size))
+
+    def _readable(self, rows: NDArray[np.int32], readable: Readable) -> NDArray[np.bool_]:
+        columns = self.columns
+        owned = columns.owner[rows] == columns.names.code(readable.volk_id)
+        allowed: NDArray[np.bool_] = owned | columns.public[rows]
+        for volk in (readable.volk_id, *readable.grantors):
+            shared = self._facets.rows(("reader", volk))
+            if len(shared):
+                allowed |= np.isin(rows, shared, assume_unique=True)
+        return allowed
+
+    def _link(self, entry: Entry) -> None:
+        session, volk, position = entry.slot
+        if position <= 0 or entry.header.sources:
+            return  # a summary was not said between its neighbours
+        self._slots[entry.slot] = entry
+        before = self._slots.get((session, volk, position - 1))
+        after = self._slots.get((session, volk, position + 1))
+        self.columns.link(
+            entry.row,
+            NO_ROW if before is None else before.row,
+            NO_ROW if after is None else after.row,
+        )
+
+    def _enter_speaker(self, entry: Entry) -> None:
+        spellings = self._speakers.setdefault(entry.speaker.casefold(), {})
+        spellings[entry.speaker] = spellings.get(entry.speaker, 0) + 1
+
+    def _leave_speaker(self, entry: Entry) -> None:
+        folded = entry.speaker.casefold()
+        spellings = self._speakers[folded]
+        spellings[entry.speaker] -= 1
+        if not spellings[entry.speaker]:
+            del spellings[entry.speaker]
+        if not spellings:
+            del self._speakers[folded]
+
+
+def _facets(entry: Entry) -> list[tuple[str, str]]:
+    header = entry.header
+    facets = [
+        ("session", header.session_id),
+        ("owner", header.volk_id),
+        ("speaker", entry.speaker),
+        *(("reader", volk) for volk in dict.fromkeys(header.shared_with)),
+        *(("tag", tag) for tag in dict.fromkeys(header.tags)),
+    ]
+    if header.task_id is not None:
+        facets.append(("task", header.task_id))
+    if header.project_id is not None:
+        facets.append(("project", header.project_id))
+    return facets
+
+
+def _best(
+    rows: NDArray[np.int32], scores: NDArray[np.float32], count: int
+) -> NDArray[np.int32]:
+    """Up to `count` of the rows, best first."""
+    values = scores[rows]
+    if len(rows) > count:
+        chosen = np.argpartition(values, len(rows) - count)[-count:]
+        rows, values = rows[chosen], values[chosen]
+    return rows[np.argsort(-values, kind="stable")]
+
+
+def header_of(record: MemoryRecord) -> MemoryRecord:
+    """The record without what neither the rules nor ranking look at."""
+    kept: Mapping[str, object] = record.metadata
+    metadata = {name: value for name, value in kept.items() if name in KEPT_METADATA}
+    return record.changed(content="", summary=None, metadata=metadata)
+
+
+def relevance_of(record: MemoryRecord) -> float | None:
+    """``metadata["relevance"]``, or None."""
+    value = record.metadata.get("relevance")
+    return float(value) if isinstance(value, int | float) else None
+
+
+def may_read(header: MemoryRecord, readable: Readable | None) -> bool:
+    """Whether one record passes the pre-filter."""
+    if readable is None or header.volk_id == readable.volk_id:
+        return True
+    if header.classification is not MemoryClassification.PRIVATE:
+        return True
+    return not {readable.volk_id, *readable.grantors}.isdisjoint(header.shared_with)
