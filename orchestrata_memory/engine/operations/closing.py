@@ -27,11 +27,12 @@ class Closing:
         """See `IMemoryEngine.migrate_to_cold`."""
         call = self._doorway.enter("migrate_to_cold")
         check_identifier(session_id, "session_id")
-        whole = (await self._governance.can_migrate(call.volk_id, session_id)).allowed
-        if whole:
+        decision = await self._governance.can_migrate(call.volk_id, session_id)
+        if decision.allowed:
             migration = await self._migrator.close_session(session_id)
         else:
-            await self._require_registered(session_id)
+            if not await self._governance.is_registered(call.volk_id):
+                await self._doorway.require(call, decision)
             migration = await self._migrator.move_owned(session_id, call.volk_id)
         await self._doorway.note(
             call,
@@ -45,10 +46,3 @@ class Closing:
         session_id = check_identifier(event.payload.get("session_id"), "session_id")
         with memory_context(MemoryContext(volk_id=SYSTEM_VOLK, session_id=session_id)):
             await self.migrate(session_id)
-
-    async def _require_registered(self, session_id: str) -> None:
-        call = self._doorway.enter("migrate_to_cold")
-        if not await self._governance.is_registered(call.volk_id):
-            await self._doorway.require(
-                call, await self._governance.can_migrate(call.volk_id, session_id)
-            )

@@ -1,0 +1,423 @@
+"""The memory engine: lifecycle, and one method for every operation."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import datetime
+from enum import Enum, auto
+from typing import Any
+
+from orchestrata_memory.config.settings import MemoryEngineSettings
+from orchestrata_memory.engine.bound import BoundMemory
+from orchestrata_memory.engine.doorway import Clock, utc_now
+from orchestrata_memory.engine.health import gather_health
+from orchestrata_memory.engine.notices import Notices
+from orchestrata_memory.engine.operations.reading import MemoryLineage, RelatedMemory
+from orchestrata_memory.engine.operations.searching import TagMatch
+from orchestrata_memory.engine.parts import Parts, ServerAddresses, ServerSource
+from orchestrata_memory.engine.wiring import Wired, wire
+from orchestrata_memory.errors import (
+    MemoryEngineError,
+    MemoryLifecycleError,
+)
+from orchestrata_memory.interfaces import (
+    ComponentHealth,
+    CXPPacket,
+    FactEmitter,
+    HealthStatus,
+    IMemoryEngine,
+    Kernel,
+    SystemEvent,
+    Topic,
+)
+from orchestrata_memory.models import (
+    SYSTEM_VOLK,
+    AuditRecord,
+    Delegation,
+    InjectionResult,
+    InjectionStrategy,
+    MemoryClassification,
+    MemoryContext,
+    MemoryEntry,
+    MemoryScope,
+    MemorySummary,
+    SummarizationStrategy,
+)
+
+log = logging.getLogger(__name__)
+
+
+class Phase(Enum):
+    """Where an engine stands in its life."""
+
+    NEW = auto()
+    INITIALIZED = auto()
+    RUNNING = auto()
+    STOPPED = auto()
+
+
+class MemoryEngine(IMemoryEngine):
+    """Memory over a hot and a cold tier.
+
+    Args:
+        settings: Everything under ``runtime.memory_engine``.
+        kernel: Offers the event bus.
+        facts: Records facts of a session.
+        servers: Starts embedded servers where none are configured.
+        assemble: Builds the parts once the servers' addresses are known.
+        clock: Aware UTC now.
+
+    Traces: REQ-010-001, REQ-010-003
+    """
+
+    def __init__(
+        self,
+        *,
+        settings: MemoryEngineSettings,
+        kernel: Kernel,
+        facts: FactEmitter,
+        servers: ServerSource,
+        assemble: Callable[[ServerAddresses], Parts],
+        clock: Clock = utc_now,
+    ) -> None:
+        self.settings = settings
+        self.kernel = kernel
+        self._servers = servers
+        self._assemble = assemble
+        self._clock = clock
+        self._notices = Notices(kernel, facts)
+        self._phase = Phase.NEW
+        self._changing_phase = asyncio.Lock()
+        self._parts: Parts | None = None
+        self._operations: Wired | None = None
+
+    # --- lifecycle -----------------------------------------------------------------------
+    async def initialize(self) -> None:
+        """Start or reach the servers, prepare every part, subscribe to `session.closed`.
+
+        Raises:
+            MemoryConfigurationError: Something is missing or unsafe; says what to do.
+            MemoryGovernanceError: The rules cannot be loaded.
+            MemoryLifecycleError: The engine was stopped.
+        """
+        async with self._changing_phase:
+            if self._phase is Phase.STOPPED:
+                raise MemoryLifecycleError("a stopped engine is not used again: make a new one")
+            if self._phase is not Phase.NEW:
+                return
+            try:
+                await self._open()
+            except BaseException:
+                await self._close()
+                raise
+            self._phase = Phase.INITIALIZED
+
+    async def _open(self) -> None:
+        parts = self._parts = self._assemble(await self._servers.start())
+        await parts.governance.open()
+        await parts.hot.open()
+        await parts.cold.open()
+        await parts.embedder.open()
+        self._operations = wire(
+            parts,
+            self.settings,
+            self._notices,
+            ensure_running=self._ensure_running,
+            clock=self._clock,
+        )
+        await self._operations.delegations.restore()
+        await self._operations.upkeep.seed_census()
+        await self.kernel.event_bus.subscribe(
+            Topic.SESSION_CLOSED, self._on_session_closed, subscriber_id=SYSTEM_VOLK
+        )
+
+    async def start(self) -> None:
+        """Start the background work; from here on operations are accepted.
+
+        Raises:
+            MemoryLifecycleError: `initialize` has not been called, or the engine was stopped.
+        """
+        async with self._changing_phase:
+            if self._phase is Phase.RUNNING:
+                return
+            if self._phase is not Phase.INITIALIZED:
+                raise MemoryLifecycleError("call initialize() before start()")
+            self.parts.audit.start()
+            self._wired.worker.start()
+            self._wired.upkeep.start()
+            self._phase = Phase.RUNNING
+
+    async def stop(self) -> None:
+        """Refuse new operations, drain what was accepted, end the background work, disconnect.
+
+        What cannot be drained within the configured time stays in the outbox, safe.
+        """
+        async with self._changing_phase:
+            was_running = self._phase is Phase.RUNNING
+            already = self._phase is Phase.STOPPED
+            self._phase = Phase.STOPPED
+            if already:
+                return
+            if self._operations is not None:
+                await self.kernel.event_bus.unsubscribe(
+                    Topic.SESSION_CLOSED, subscriber_id=SYSTEM_VOLK
+                )
+            if was_running:
+                await self._drain(self.settings.worker.drain_timeout_seconds)
+            await self._close()
+
+    async def _drain(self, timeout_seconds: float) -> None:
+        try:
+            if not await self._settle(timeout_seconds):
+                log.warning("stopping with an outbox that is not empty; it goes on at next start")
+        except MemoryEngineError as error:
+            log.warning("stopping without having drained: %s", error)
+
+    async def _close(self) -> None:
+        """Close what was opened, whatever fails on the way."""
+        steps: list[Callable[[], Any]] = []
+        if self._operations is not None:
+            steps += [
+                self._operations.favours.stop,
+                self._operations.worker.stop,
+                self._operations.upkeep.stop,
+            ]
+        if self._parts is not None:
+            steps += [
+                self._parts.audit.stop,
+                self._parts.embedder.close,
+                self._parts.cold.close,
+                self._parts.hot.close,
+                self._parts.governance.close,
+            ]
+        for step in [*steps, self._servers.stop]:
+            try:
+                await step()
+            except Exception as error:  # noqa: BLE001 - the other parts must be closed too
+                log.warning("closing a part failed: %s", type(error).__name__)
+
+    async def __aenter__(self) -> MemoryEngine:
+        await self.initialize()
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    async def get_health(self) -> ComponentHealth:
+        """Health of each part, with the lag of the cold tier; never raises."""
+        if self._phase in {Phase.NEW, Phase.STOPPED} or self._operations is None:
+            return ComponentHealth(status=HealthStatus.STOPPED)
+        return await gather_health(self.parts, self._operations)
+
+    @property
+    def parts(self) -> Parts:
+        """The parts, for inspection and measurement.
+
+        Raises:
+            MemoryLifecycleError: `initialize` has not been called.
+        """
+        if self._parts is None:
+            raise MemoryLifecycleError("call initialize() first")
+        return self._parts
+
+    @property
+    def _wired(self) -> Wired:
+        if self._operations is None:
+            raise MemoryLifecycleError("call initialize() and start() first")
+        return self._operations
+
+    def _ensure_running(self) -> None:
+        if self._phase is Phase.RUNNING:
+            return
+        hint = "was stopped" if self._phase is Phase.STOPPED else "is not started"
+        raise MemoryLifecycleError(f"the memory engine {hint}")
+
+    async def _on_session_closed(self, event: SystemEvent) -> None:
+        await self._wired.closing.on_session_closed(event)
+
+    # --- callers -------------------------------------------------------------------------
+    def bind(self, context: MemoryContext) -> BoundMemory:
+        """A handle whose operations all act for `context`."""
+        return BoundMemory(self, context)
+
+    # --- the seven operations ------------------------------------------------------------
+    async def store(
+        self,
+        content: str,
+        *,
+        key: str | None = None,
+        tags: list[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+        classification: MemoryClassification = MemoryClassification.PRIVATE,
+    ) -> MemoryEntry:
+        return await self._wired.writing.store(content, key, tags, metadata, classification)
+
+    async def retrieve(self, key: str, *, include_metadata: bool = True) -> MemoryEntry | None:
+        return await self._wired.reading.retrieve(key, include_metadata=include_metadata)
+
+    async def search(
+        self,
+        query: str,
+        *,
+        scope: MemoryScope | None = None,
+        limit: int = 10,
+        min_similarity: float = 0.7,
+        explain: bool = False,
+    ) -> list[MemoryEntry]:
+        return await self._wired.searching.search(
+            query, scope=scope, limit=limit, min_similarity=min_similarity, explain=explain
+        )
+
+    async def summarize(
+        self,
+        context_id: str,
+        *,
+        max_tokens: int = 2048,
+        strategy: SummarizationStrategy = SummarizationStrategy.RELEVANCE,
+        abstractive: bool | None = None,
+        include_summaries: bool = False,
+    ) -> MemorySummary:
+        return await self._wired.summarizing.summarize(
+            context_id,
+            max_tokens=max_tokens,
+            strategy=strategy,
+            abstractive=abstractive,
+            include_summaries=include_summaries,
+        )
+
+    async def update(
+        self,
+        key: str,
+        *,
+        content: str | None = None,
+        tags: list[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+        classification: MemoryClassification | None = None,
+    ) -> MemoryEntry:
+        return await self._wired.writing.update(key, content, tags, metadata, classification)
+
+    async def delete(self, key: str) -> bool:
+        return await self._wired.writing.delete(key)
+
+    async def migrate_to_cold(self, session_id: str) -> int:
+        return await self._wired.closing.migrate(session_id)
+
+    # --- beyond the interface ------------------------------------------------------------
+    async def find(
+        self,
+        *,
+        tags: list[str] | None = None,
+        match: TagMatch = "all",
+        scope: MemoryScope | None = None,
+        limit: int = 10,
+    ) -> list[MemoryEntry]:
+        """Memories with all (or any) of the tags, within the scope, newest first.
+
+        Traces: REQ-010-012, REQ-010-013, REQ-010-030
+        """
+        return await self._wired.searching.find(tags=tags, match=match, scope=scope, limit=limit)
+
+    async def related(self, key: str, *, depth: int = 1, limit: int = 10) -> list[RelatedMemory]:
+        """Memories up to `depth` (1 to 5) steps away in the graph, nearest first.
+
+        Traces: REQ-010-031
+        """
+        return await self._wired.reading.related(key, depth=depth, limit=limit)
+
+    async def lineage(self, key: str) -> MemoryLineage:
+        """What a stored summary was made from, and what that was made from."""
+        return await self._wired.reading.lineage(key)
+
+    async def audit_trail(self, key: str, *, limit: int = 100) -> list[AuditRecord]:
+        """Who did what to a key, oldest first; for its owner and ``system_admin``."""
+        return await self._wired.reading.audit_trail(key, limit=limit)
+
+    async def share(self, key: str, volk_id: str) -> MemoryEntry:
+        """Let another registered Volk read an own entry."""
+        return await self._wired.sharing.share(key, volk_id)
+
+    async def unshare(self, key: str, volk_id: str) -> MemoryEntry:
+        """Take that back."""
+        return await self._wired.sharing.unshare(key, volk_id)
+
+    async def delegate(self, volk_id: str, *, expires_at: datetime | None = None) -> Delegation:
+        """Pass on to another Volk what is shared with the caller, never what it owns."""
+        return await self._wired.sharing.delegate(volk_id, expires_at)
+
+    async def revoke(self, volk_id: str) -> bool:
+        """Take a delegation back; False when none stands."""
+        return await self._wired.sharing.revoke(volk_id)
+
+    async def promote(self, key: str) -> bool:
+        """Copy a cold memory into the caller's open session."""
+        return await self._wired.searching.promote(key)
+
+    async def store_summary(
+        self,
+        context_id: str,
+        *,
+        max_tokens: int = 2048,
+        strategy: SummarizationStrategy = SummarizationStrategy.RELEVANCE,
+        abstractive: bool | None = None,
+        include_summaries: bool = False,
+    ) -> MemoryEntry | None:
+        """Summarize and keep the summary as a memory; None when there is nothing to summarize.
+
+        Doing it again with nothing changed returns the same entry.
+        """
+        return await self._wired.summarizing.store_summary(
+            context_id,
+            max_tokens=max_tokens,
+            strategy=strategy,
+            abstractive=abstractive,
+            include_summaries=include_summaries,
+        )
+
+    async def inject(
+        self,
+        packet: CXPPacket,
+        task: str,
+        *,
+        budget_tokens: int | None = None,
+        strategy: InjectionStrategy | None = None,
+    ) -> InjectionResult:
+        """Put what matters for `task` into ``packet.metadata["memory_context"]``.
+
+        Args:
+            packet: Changed in place.
+            task: What the Volk is about to do.
+            budget_tokens: At least 16; the configured one when omitted.
+            strategy: The configured one when omitted.
+
+        Traces: REQ-010-042, REQ-010-044
+        """
+        return await self._wired.injecting.inject(
+            packet, task, budget_tokens=budget_tokens, strategy=strategy
+        )
+
+    async def close_session(self, session_id: str, *, outcome: str = "completed") -> None:
+        """Say on the kernel's bus that a session is closed, as a session manager would."""
+        self._ensure_running()
+        await self.kernel.emit_event(
+            SystemEvent(
+                type=Topic.SESSION_CLOSED,
+                source=SYSTEM_VOLK,
+                payload={"session_id": session_id, "outcome": outcome},
+            )
+        )
+
+    async def settle(self, timeout_seconds: float = 60.0) -> bool:
+        """Wait until everything accepted so far is in cold; False when not in time."""
+        self._ensure_running()
+        return await self._settle(timeout_seconds)
+
+    async def _settle(self, timeout_seconds: float) -> bool:
+        await self._wired.favours.join()
+        await self.parts.audit.flush()
+        drained = await self._wired.worker.drain(timeout_seconds)
+        if drained:
+            await self._wired.upkeep.drain_audit()
+        return drained

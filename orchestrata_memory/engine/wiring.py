@@ -1,0 +1,137 @@
+"""Puts the operations together from the parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from orchestrata_memory.config.settings import MemoryEngineSettings
+from orchestrata_memory.engine.background import TaskPool
+from orchestrata_memory.engine.changing import Changer
+from orchestrata_memory.engine.delegating import Delegations
+from orchestrata_memory.engine.doorway import Clock, Doorway
+from orchestrata_memory.engine.migrating import Migrator
+from orchestrata_memory.engine.notices import Notices
+from orchestrata_memory.engine.operations.closing import Closing
+from orchestrata_memory.engine.operations.injecting import Injecting
+from orchestrata_memory.engine.operations.reading import Reading
+from orchestrata_memory.engine.operations.searching import Searching
+from orchestrata_memory.engine.operations.sharing import Sharing
+from orchestrata_memory.engine.operations.summarizing import Summarizing
+from orchestrata_memory.engine.operations.writing import Writing
+from orchestrata_memory.engine.parts import Parts
+from orchestrata_memory.engine.promoting import Promoter
+from orchestrata_memory.engine.rights import ReadingRights
+from orchestrata_memory.engine.storing import Inserter
+from orchestrata_memory.engine.tiers import Tiers
+from orchestrata_memory.engine.upkeep import Upkeep
+from orchestrata_memory.engine.vectorizing import Vectorizer
+from orchestrata_memory.engine.writebehind import WriteBehind
+
+_FAVOURS = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wired:
+    """The operations and the background work of one engine."""
+
+    writing: Writing
+    reading: Reading
+    searching: Searching
+    sharing: Sharing
+    summarizing: Summarizing
+    injecting: Injecting
+    closing: Closing
+    delegations: Delegations
+    worker: WriteBehind
+    upkeep: Upkeep
+    favours: TaskPool
+
+
+def wire(
+    parts: Parts,
+    settings: MemoryEngineSettings,
+    notices: Notices,
+    *,
+    ensure_running: Callable[[], None],
+    clock: Clock,
+) -> Wired:
+    """Connect parts to operations."""
+    hot, cold, governance = parts.hot, parts.cold, parts.governance
+    tiers = Tiers(hot, cold, parts.index)
+    delegations = Delegations(hot, cold, governance)
+    rights = ReadingRights(tiers, delegations)
+    doorway = Doorway(parts.audit, notices, ensure_running, clock)
+    vectorizer = Vectorizer(parts.embedder, late_interaction=settings.embedding.late_interaction)
+    changer = Changer(hot, cold, tiers)
+    promoter = Promoter(hot, cold, vectorizer)
+    migrator = Migrator(hot, cold, notices, settings.worker)
+    favours = TaskPool("after a search", _FAVOURS)
+    counter_for = parts.counters.for_context
+    writing = Writing(
+        doorway=doorway,
+        governance=governance,
+        inserter=Inserter(hot, cold),
+        changer=changer,
+        notices=notices,
+        limits=settings.limits,
+        counter_for=counter_for,
+    )
+    searching = Searching(
+        doorway=doorway,
+        search=parts.search,
+        find=parts.find,
+        rights=rights,
+        tiers=tiers,
+        hot=hot,
+        promoter=promoter,
+        favours=favours,
+        notices=notices,
+        promote=settings.search.promote,
+    )
+    summarizing = Summarizing(
+        doorway=doorway,
+        find=parts.find,
+        tiers=tiers,
+        embedder=parts.embedder,
+        counter_for=counter_for,
+        abstractive=parts.abstractive,
+        writing=writing,
+        notices=notices,
+    )
+    return Wired(
+        writing=writing,
+        reading=Reading(
+            doorway=doorway,
+            governance=governance,
+            rights=rights,
+            tiers=tiers,
+            hot=hot,
+            cold=cold,
+            notices=notices,
+        ),
+        searching=searching,
+        sharing=Sharing(
+            doorway=doorway, governance=governance, changer=changer, delegations=delegations
+        ),
+        summarizing=summarizing,
+        injecting=Injecting(
+            doorway=doorway,
+            searching=searching,
+            summarizing=summarizing,
+            settings=settings,
+        ),
+        closing=Closing(doorway=doorway, governance=governance, migrator=migrator),
+        delegations=delegations,
+        worker=WriteBehind(hot, cold, vectorizer, parts.analyzer, settings.worker),
+        upkeep=Upkeep(
+            hot=hot,
+            cold=cold,
+            vectorizer=vectorizer,
+            migrator=migrator,
+            worker=settings.worker,
+            audit=settings.audit,
+            clock=clock,
+        ),
+        favours=favours,
+    )
