@@ -355,9 +355,7 @@ def _facets(entry: Entry) -> list[tuple[str, str]]:
     return facets
 
 
-def _best(
-    rows: NDArray[np.int32], scores: NDArray[np.float32], count: int
-) -> NDArray[np.int32]:
+def _best(rows: NDArray[np.int32], scores: NDArray[np.float32], count: int) -> NDArray[np.int32]:
     """Up to `count` of the rows, best first."""
     values = scores[rows]
     if len(rows) > count:

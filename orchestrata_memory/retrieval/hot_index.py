@@ -1,0 +1,212 @@
+"""The hot index: what search and find ask of the hot tier, answered inside this process.
+
+Memory of one entry of 20 terms, at 384 dimensions with token vectors: about 1.5 KB of header and
+terms, 1.5 KB of vector, 1.1 KB of token vectors; content stays in Redis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from orchestrata_memory.cold.base import FindOrder, Readable, TermStatistics
+from orchestrata_memory.models import MemoryRecord, MemoryScope
+from orchestrata_memory.retrieval.base import Passage, Slot
+from orchestrata_memory.retrieval.hot_index_mirror import HotMirror
+from orchestrata_memory.retrieval.hot_index_table import Entry, may_read
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_STABLE_ATTEMPTS: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HotCandidates:
+    """Candidates of the hot tier.
+
+    Attributes:
+        keyword_exhausted: Every memory of the scope that holds a term is among them.
+        vector_exhausted: Every memory of the scope that has a vector is among them.
+        complete: Every memory of the scope is among them.
+    """
+
+    passages: tuple[Passage, ...]
+    keyword_exhausted: bool
+    vector_exhausted: bool
+    complete: bool
+
+
+class HotIndex(HotMirror):
+    """The mirror, and what can be asked of it. Answers are as of the last `sync`.
+
+    Traces: REQ-010-012, REQ-010-013, REQ-010-015, REQ-010-016, REQ-010-017
+    """
+
+    # --- what is known -------------------------------------------------------------------
+    def live_count(self, scope: MemoryScope) -> int:
+        """Memories hot holds a copy of, by the narrowest of session, project and all."""
+        if scope.session_id is not None:
+            return self._table.count("session", scope.session_id)
+        if scope.project_id is not None:
+            return self._table.count("project", scope.project_id)
+        return len(self._table)
+
+    def hidden_keys(self) -> AbstractSet[str]:
+        """Keys whose newest state was in hot at the last sync, live or deleted; a view."""
+        return _Union(self._live, self._deleted)
+
+    def deleted_keys(self) -> frozenset[str]:
+        """Keys that were deleted, as far as hot still has to say so."""
+        return frozenset(self._deleted)
+
+    def known_version(self, key: str) -> int:
+        """Newest version of the key that hot knew at the last sync; 0 if it knew none."""
+        return self._versions.get(key, 0)
+
+    def header(self, key: str) -> MemoryRecord | None:
+        """The record of a copy, without its content."""
+        entry = self._table.get(key)
+        return None if entry is None else entry.header
+
+    def vector(self, key: str) -> NDArray[np.float32] | None:
+        """The vector of a copy."""
+        entry = self._table.get(key)
+        return None if entry is None else self._vectors.vector(entry.row)
+
+    def speakers(
+        self, names: Iterable[str], scope: MemoryScope, readable: Readable | None
+    ) -> frozenset[str]:
+        """Which of the names (any case) speak in the scope, in stored spelling."""
+        return self._table.speakers(names, self._table.select(scope, readable))
+
+    def statistics(
+        self, terms: Iterable[str], scope: MemoryScope, readable: Readable | None
+    ) -> TermStatistics:
+        """Statistics of what the caller may read in the scope, and of nothing else."""
+        return self._table.statistics(terms, self._table.select(scope, readable))
+
+    def context(self, slots: Iterable[Slot], readable: Readable | None) -> dict[Slot, Passage]:
+        """The memories at these places that pass the pre-filter."""
+        found: dict[Slot, Passage] = {}
+        for slot in slots:
+            entry = self._table.by_slot(slot)
+            if entry is not None and may_read(entry.header, readable):
+                found[slot] = entry.passage()
+        return found
+
+    # --- candidates ----------------------------------------------------------------------
+    async def candidates(
+        self,
+        terms: Sequence[str],
+        vector: NDArray[np.float32] | None,
+        scope: MemoryScope,
+        readable: Readable | None,
+        count: int,
+        *,
+        include_summaries: bool = True,
+    ) -> HotCandidates:
+        """Up to `count` candidates by keyword and as many by vector; filters hold before the cut.
+
+        A scope of at most `count` memories comes back whole.
+        """
+        select = self._table.select
+        for attempt in range(_STABLE_ATTEMPTS):
+            selection = select(scope, readable, summaries=include_summaries)
+            if len(selection.rows) <= count:
+                return HotCandidates(
+                    passages=self._passages(selection.rows, vector),
+                    keyword_exhausted=True,
+                    vector_exhausted=True,
+                    complete=True,
+                )
+            generation = self._table.generation
+            near, embedded = np.empty(0, np.int32), np.empty(0, np.int32)
+            if vector is not None:
+                embedded = self._vectors.with_vectors(selection.rows)
+                near = await self._vectors.nearest(embedded, vector, count)
+            if generation == self._table.generation:
+                break
+            if attempt == _STABLE_ATTEMPTS - 1:
+                # rows may mean something else by now: keep those that are still in the scope
+                selection = select(scope, readable, summaries=include_summaries)
+                near = near[selection.mask[near]]
+        words, keyword_exhausted = self._table.keyword_rows(terms, selection, count)
+        rows = np.union1d(words, near)
+        return HotCandidates(
+            passages=self._passages(rows, vector),
+            keyword_exhausted=keyword_exhausted,
+            vector_exhausted=len(embedded) <= count,
+            complete=False,
+        )
+
+    def _passages(
+        self, rows: NDArray[np.int32], vector: NDArray[np.float32] | None
+    ) -> tuple[Passage, ...]:
+        cosines: dict[int, float] = {}
+        if vector is not None:
+            embedded = self._vectors.with_vectors(rows)
+            values = self._vectors.cosines(embedded, vector)
+            cosines = dict(zip(embedded.tolist(), values.tolist(), strict=True))
+        return tuple(self._table.at(row).passage(cosines.get(row)) for row in rows.tolist())
+
+    # --- vectors that are not there yet --------------------------------------------------
+    def missing_vectors(
+        self, scope: MemoryScope, readable: Readable | None, limit: int
+    ) -> list[str]:
+        """Keys of the newest memories of the scope without a vector."""
+        rows = self._table.select(scope, readable).rows
+        without = rows[~np.isin(rows, self._vectors.with_vectors(rows), assume_unique=True)]
+        newest = np.argsort(-self._table.columns.created[without], kind="stable")[:limit]
+        return [self._table.at(row).header.key for row in without[newest].tolist()]
+
+    # --- find ----------------------------------------------------------------------------
+    def find(
+        self,
+        scope: MemoryScope,
+        *,
+        tags: Sequence[str],
+        match_all: bool,
+        readable: Readable | None,
+        order: FindOrder,
+        include_summaries: bool,
+    ) -> list[MemoryRecord]:
+        """Headers by tags and scope, ordered by `created_at`, then key."""
+        selection = self._table.select(scope, readable, summaries=include_summaries)
+        wanted = set(tags)
+        keep: Callable[[Entry], bool] = lambda entry: (  # noqa: E731 - one choice, made once
+            not wanted
+            or (wanted <= set(entry.header.tags))
+            or (not match_all and not wanted.isdisjoint(entry.header.tags))
+        )
+        entries = map(self._table.at, selection.rows.tolist())
+        found = sorted((entry.header for entry in entries if keep(entry)), key=_age)
+        return found if order is FindOrder.OLDEST else found[::-1]
+
+
+class _Union(AbstractSet[str]):
+    """Two disjoint sets seen as one."""
+
+    __slots__ = ("_one", "_other")
+
+    def __init__(self, one: set[str], other: set[str]) -> None:
+        self._one, self._other = one, other
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._one or key in self._other
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._one
+        yield from self._other
+
+    def __len__(self) -> int:
+        return len(self._one) + len(self._other)
+
+
+def _age(record: MemoryRecord) -> tuple[datetime, str]:
+    return record.created_at, record.key

@@ -1,0 +1,219 @@
+"""Keeping a mirror of the hot tier equal to Redis.
+
+Strictly consistent: `sync` reads the change log and takes over what it names, so that an answer
+given after it reflects every change acknowledged before it began, by whichever process. What has
+no row but is known (tombstones, markers of what moved to cold) is kept too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from time import time
+from typing import Final
+
+from orchestrata_memory.hot.base import HotState, HotStore, StoredVector
+from orchestrata_memory.models import KeyState, MemoryRecord
+from orchestrata_memory.retrieval.analysis import TextAnalyzer
+from orchestrata_memory.retrieval.hot_index_sync import SharedRuns
+from orchestrata_memory.retrieval.hot_index_table import MemoryTable
+from orchestrata_memory.retrieval.hot_index_vectors import EXACT_ROWS, VectorMatrix
+
+_READ_BATCH: Final = 500
+_ANALYSE_INLINE: Final = 20_000
+"""Characters that are analysed on the loop: a few milliseconds; more go to a thread."""
+
+_RECHECK_SECONDS: Final = 900.0
+"""After so long a tombstone or marker is looked up again; hot keeps them for ten minutes."""
+
+_CLOCK_SLACK_SECONDS: Final = 0.05
+
+
+class HotMirror:
+    """Mirror of a hot store: what it knows of every key, and how it stays so.
+
+    Args:
+        hot: What is mirrored.
+        analyzer: Makes the index terms.
+        model: Vectors of another model are left aside (their entries count as without one).
+        dimension: Of the vectors.
+        on_delegations: Awaited within `sync` when a delegation was granted or revoked anywhere.
+        exact_rows: Scopes with more vectors are searched approximately.
+
+    Traces: REQ-010-027
+    """
+
+    def __init__(
+        self,
+        hot: HotStore,
+        analyzer: TextAnalyzer,
+        *,
+        model: str,
+        dimension: int,
+        on_delegations: Callable[[], Awaitable[None]] | None = None,
+        exact_rows: int = EXACT_ROWS,
+    ) -> None:
+        self._hot = hot
+        self._analyzer = analyzer
+        self._model = model
+        self._on_delegations = on_delegations
+        self._table = MemoryTable()
+        self._vectors = VectorMatrix(dimension, exact_rows=exact_rows)
+        self._versions: dict[str, int] = {}
+        self._deleted: set[str] = set()
+        self._live: set[str] = set()
+        self._due: list[tuple[float, str]] = []
+        self._due_at: dict[str, float] = {}
+        self._cursor: str | None = None
+        self._runs = SharedRuns(self._take_over)
+
+    # --- staying equal to Redis ----------------------------------------------------------
+    async def sync(self) -> None:
+        """Take over every change that was acknowledged before the call.
+
+        Concurrent callers share a run where that misses nothing. The first run builds the index.
+
+        Raises:
+            MemoryUnavailableError: Redis is down; the index stays as of the last run.
+        """
+        await self._runs.join()
+
+    async def close(self) -> None:
+        """Stop what runs in the background."""
+        await self._runs.close()
+        await self._vectors.close()
+
+    async def settle(self) -> None:
+        """Wait until the approximate index has caught up (benches and tests)."""
+        await self._vectors.settle()
+
+    async def _take_over(self) -> None:
+        batch = await self._hot.changes_since(self._cursor)
+        if self._cursor is None or not batch.complete:
+            cursor = batch.cursor
+            if not batch.complete:
+                cursor = (await self._hot.changes_since(None)).cursor
+            await self._rebuild()
+            self._cursor = cursor
+            batch = await self._hot.changes_since(cursor)
+            await self._delegations_changed()
+        elif batch.delegations_changed:
+            await self._delegations_changed()
+        await self._reread([*batch.keys, *self._take_due()])
+        self._cursor = batch.cursor
+        self._vectors.keep_up()
+
+    async def _delegations_changed(self) -> None:
+        if self._on_delegations is not None:
+            await self._on_delegations()
+
+    async def _rebuild(self) -> None:
+        known = set(self._versions)
+        async for keys in self._hot.scan():
+            await self._reread(keys)
+            known.difference_update(keys)
+        await self._reread(list(known))  # what is gone is not in the scan
+
+    async def _reread(self, keys: Sequence[str]) -> None:
+        keys = list(dict.fromkeys(keys))
+        for start in range(0, len(keys), _READ_BATCH):
+            part = keys[start : start + _READ_BATCH]
+            try:
+                states, vectors = await asyncio.gather(
+                    self._hot.read(part), self._hot.vectors(part)
+                )
+                terms = await self._analyse(states)
+            except BaseException:
+                for key in keys[start:]:  # none may be forgotten: the due list is read again
+                    self._schedule(key, 0.0)
+                raise
+            for key in part:
+                self._apply(key, states.get(key), terms.get(key), vectors.get(key))
+
+    async def _analyse(self, states: Mapping[str, HotState]) -> dict[str, list[str]]:
+        """Index terms of the records whose version the table does not hold."""
+        fresh = [
+            (key, state.record.content)
+            for key, state in states.items()
+            if state.record is not None and not self._holds(state.record)
+        ]
+        analyse = self._analyzer.terms
+        if sum(len(content) for _, content in fresh) <= _ANALYSE_INLINE:
+            return {key: analyse(content) for key, content in fresh}
+        return await asyncio.to_thread(lambda: {key: analyse(content) for key, content in fresh})
+
+    def _apply(
+        self,
+        key: str,
+        state: HotState | None,
+        terms: list[str] | None,
+        vector: StoredVector | None,
+    ) -> None:
+        self._live.discard(key)
+        self._deleted.discard(key)
+        self._due_at.pop(key, None)
+        if state is None or state.state is KeyState.UNKNOWN:
+            self._versions.pop(key, None)
+            self._remove(key)
+            return
+        self._versions[key] = state.version
+        if state.state is KeyState.DELETED or state.record is None:
+            self._remove(key)
+            if state.state is KeyState.DELETED:
+                self._deleted.add(key)
+            self._schedule(key, time() + _RECHECK_SECONDS)
+            return
+        if state.state is KeyState.LIVE:
+            self._live.add(key)
+        self._enter(state.record, terms, replica=state.replica)
+        if state.expires_at is not None:
+            # never at once again, should the clocks differ a little
+            ends = max(state.expires_at.timestamp(), time() + _CLOCK_SLACK_SECONDS)
+            self._schedule(key, ends)
+        if vector is not None:
+            self.attach(key, vector)
+
+    def _enter(self, record: MemoryRecord, terms: list[str] | None, *, replica: bool) -> None:
+        entry = self._table.get(record.key)
+        if entry is not None and entry.header.version == record.version:
+            entry.replica = replica
+            return
+        self._remove(record.key)
+        self._table.put(record, terms or (), replica=replica)
+
+    def _remove(self, key: str) -> None:
+        entry = self._table.remove(key)
+        if entry is not None:
+            self._vectors.clear(entry.row)
+
+    def _holds(self, record: MemoryRecord) -> bool:
+        entry = self._table.get(record.key)
+        return entry is not None and entry.header.version == record.version
+
+    def _schedule(self, key: str, at: float) -> None:
+        self._due_at[key] = at
+        heapq.heappush(self._due, (at, key))
+
+    def _take_due(self) -> list[str]:
+        """Keys whose copy has expired, or whose state must be asked anew."""
+        due, now = [], time()
+        while self._due and self._due[0][0] <= now:
+            at, key = heapq.heappop(self._due)
+            if self._due_at.get(key) == at:
+                due.append(key)
+        return due
+
+    def attach(self, key: str, vector: StoredVector) -> bool:
+        """Keep a vector if it was made from the version the index holds, by its model."""
+        entry = self._table.get(key)
+        if (
+            entry is None
+            or entry.header.version != vector.version
+            or vector.model != self._model
+            or vector.vector.shape != (self._vectors.dimension,)
+        ):
+            return False
+        entry.tokens = vector.tokens
+        self._vectors.set(entry.row, vector.vector)
+        return True
