@@ -94,6 +94,7 @@ def arcadedb_arguments(install: ArcadeInstall, options: ArcadeOptions) -> str:
         "arcadedb.server.httpIncomingHost": "127.0.0.1",
         "arcadedb.server.httpIncomingPort": str(options.http_port),
         "arcadedb.txWalFlush": str(options.wal_flush),
+        "arcadedb.server.mode": "production",
         "arcadedb.polyglotEngine.enabled": "false",
         "java.awt.headless": "true",
         "file.encoding": "UTF-8",

@@ -1,0 +1,208 @@
+"""The embedded default: an engine's own Redis and graph, with nothing to set up.
+
+Traces: REQ-010-003
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from orchestrata_memory.cold.address import GraphAddress
+from orchestrata_memory.config.settings import EmbeddedSettings
+from orchestrata_memory.embedded.commands import GRAPH_DATABASE, GRAPH_USER
+from orchestrata_memory.embedded.kinds import ServerOptions
+from orchestrata_memory.embedded.layout import (
+    PartFolder,
+    PartName,
+    ServerState,
+    default_data_dir,
+)
+from orchestrata_memory.embedded.part import EmbeddedPart
+from orchestrata_memory.embedded.programs import find_arcadedb, find_redis_server
+
+STOP_SECONDS = 90.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddedAddresses:
+    """Where the embedded servers are; None for one that was not asked for.
+
+    Attributes:
+        redis_url: With its password, so never part of the text form.
+    """
+
+    redis_url: str | None = field(default=None, repr=False)
+    graph: GraphAddress | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddedStatus:
+    """What runs of one server.
+
+    Attributes:
+        running: It serves requests, for this process or another.
+        phase: ``stopped``, ``starting``, ``ready``, ``restarting`` or ``failed``.
+        address: Host and port, without a password; empty when it does not run.
+        server_pid: 0 when it does not run.
+        log: What it prints.
+    """
+
+    running: bool
+    phase: str
+    address: str = ""
+    server_pid: int = 0
+    supervisor_pid: int = 0
+    fsync: str = ""
+    data: Path
+    log: Path
+
+
+class EmbeddedServers:
+    """Starts or shares the embedded servers of a data directory.
+
+    Use it with ``async with``, or call `start` and `stop`. Two of them, in one process or in
+    several, share the servers of one data directory; the servers stop when the last user has
+    stopped or died, after `linger_seconds`.
+    """
+
+    def __init__(
+        self,
+        data_dir: Path | None = None,
+        settings: EmbeddedSettings | None = None,
+        *,
+        redis: bool = True,
+        graph: bool = True,
+    ) -> None:
+        self._settings = settings or EmbeddedSettings()
+        self.data_dir = (data_dir or self._settings.data_dir or default_data_dir()).absolute()
+        self._folders: dict[PartName, PartFolder] = {}
+        if redis:
+            self._folders["redis"] = PartFolder(self.data_dir, "redis")
+        if graph:
+            self._folders["graph"] = PartFolder(self.data_dir, "graph")
+        self._parts = {
+            name: EmbeddedPart(folder, self._options()) for name, folder in self._folders.items()
+        }
+        self._addresses: EmbeddedAddresses | None = None
+
+    @property
+    def addresses(self) -> EmbeddedAddresses:
+        """Where they are.
+
+        Raises:
+            RuntimeError: Before `start` or after `stop`.
+        """
+        if self._addresses is None:
+            raise RuntimeError("the embedded servers are not started")
+        return self._addresses
+
+    async def start(self) -> EmbeddedAddresses:
+        """Start what does not run, wait until it serves requests; idempotent.
+
+        The first start takes 2 to 10 seconds, mostly the graph's.
+
+        Raises:
+            MemoryConfigurationError: A program is missing (says what to install), the data
+                directory cannot be used, or the running server has other settings.
+            MemoryUnavailableError: A server does not come up.
+        """
+        if self._addresses is None:
+            await asyncio.to_thread(self._check_programs)
+            try:
+                joined = await self._join_all()
+            except BaseException:
+                self._leave_all()
+                raise
+            self._addresses = EmbeddedAddresses(
+                redis_url=_redis_url(*joined["redis"]) if "redis" in joined else None,
+                graph=_graph_address(*joined["graph"]) if "graph" in joined else None,
+            )
+        return self._addresses
+
+    async def stop(self, *, wait: bool = False) -> None:
+        """Stop using the servers; idempotent.
+
+        Args:
+            wait: Return only when they are down, or others use them still after 90 s.
+        """
+        self._addresses = None
+        self._leave_all()
+        if wait:
+            await asyncio.gather(*(part.wait_down(STOP_SECONDS) for part in self._parts.values()))
+
+    async def status(self) -> dict[PartName, EmbeddedStatus]:
+        """What runs in the data directory, whoever started it; starts nothing."""
+        return {name: await self._status_of(name) for name in self._parts}
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    def _options(self) -> ServerOptions:
+        return ServerOptions(
+            fsync=self._settings.fsync,
+            heap_mb=self._settings.graph_heap_mb,
+            linger_seconds=self._settings.linger_seconds,
+        )
+
+    def _check_programs(self) -> None:
+        """Say what is missing before anything is started."""
+        if "redis" in self._parts:
+            find_redis_server()
+        if "graph" in self._parts:
+            find_arcadedb()
+
+    async def _join_all(self) -> dict[PartName, tuple[ServerState, str]]:
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = {name: group.create_task(part.join()) for name, part in self._parts.items()}
+        except BaseExceptionGroup as failures:
+            raise failures.exceptions[0] from failures
+        return {name: task.result() for name, task in tasks.items()}
+
+    def _leave_all(self) -> None:
+        for part in self._parts.values():
+            part.leave()
+
+    async def _status_of(self, name: PartName) -> EmbeddedStatus:
+        folder = self._folders[name]
+        alive, state = await self._parts[name].state()
+        phase = state.phase if state else ("starting" if alive else "stopped")
+        running = alive and phase == "ready"
+        return EmbeddedStatus(
+            running=running,
+            phase=phase,
+            address=f"127.0.0.1:{state.port}" if state and running else "",
+            server_pid=state.server_pid if state and running else 0,
+            supervisor_pid=state.supervisor_pid if state and alive else 0,
+            fsync=state.fsync if state and running and name == "redis" else "",
+            data=folder.data,
+            log=folder.server_log,
+        )
+
+
+def _redis_url(state: ServerState, password: str) -> str:
+    return f"redis://:{password}@127.0.0.1:{state.port}/0"
+
+
+def _graph_address(state: ServerState, password: str) -> GraphAddress:
+    return GraphAddress(
+        uri=f"bolt://127.0.0.1:{state.port}",
+        dialect="arcadedb",
+        username=GRAPH_USER,
+        password=password,
+        database=GRAPH_DATABASE,
+        http_url=f"http://127.0.0.1:{state.http_port}",
+    )
