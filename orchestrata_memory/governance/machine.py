@@ -1,0 +1,111 @@
+"""The process's one SWI-Prolog, and the one thread it is used from.
+
+SWI-Prolog is a single machine for the whole process, and an engine of it belongs to the thread it
+was made on. So there is one thread for it, started when the first governance opens and kept until
+the interpreter ends; every governance has a module of its own in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import locale
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from importlib.resources import as_file, files
+from itertools import count
+from typing import Final, TypeVar
+
+from orchestrata_memory.errors import MemoryGovernanceError
+from orchestrata_memory.governance.terms import Compound, Prolog, PrologFailure
+
+Result = TypeVar("Result")
+
+DRIVER: Final = "orchestrata_memory_driver"
+MISSING: Final = (
+    "SWI-Prolog cannot be used, and without it nothing is permitted: "
+    "install it with `apt-get install swi-prolog-nox` (version 8.2 or newer)"
+)
+
+
+class PrologMachine:
+    """Runs work on the Prolog thread.
+
+    Use `shared()`; a second one in the process would share Prolog's state anyway.
+    """
+
+    _shared: PrologMachine | None = None
+    _lock: Final = threading.Lock()
+
+    def __init__(self) -> None:
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="orchestrata-memory-prolog")
+        self._prolog: Prolog | None = None
+        self._numbers = count(1)
+
+    @classmethod
+    def shared(cls) -> PrologMachine:
+        """The process's machine."""
+        with cls._lock:
+            if cls._shared is None:
+                cls._shared = cls()
+            return cls._shared
+
+    def new_module(self) -> str:
+        """A name that no other module has."""
+        return f"orchestrata_memory_rules_{next(self._numbers)}"
+
+    async def run(self, work: Callable[[Prolog], Result], *, timeout: float) -> Result:  # noqa: ASYNC109
+        """Do `work` on the Prolog thread.
+
+        Raises:
+            MemoryGovernanceError: SWI-Prolog is missing, or the work failed.
+            TimeoutError: It took longer than `timeout` seconds, waiting for the thread included.
+        """
+        future: Future[Result] = self._executor.submit(self._do, work)
+        async with asyncio.timeout(timeout):
+            return await asyncio.wrap_future(future)
+
+    def _do(self, work: Callable[[Prolog], Result]) -> Result:
+        if self._prolog is None:
+            self._prolog = _begin()
+        try:
+            return work(self._prolog)
+        except PrologFailure as failure:
+            raise MemoryGovernanceError(f"Prolog gave no answer: {failure}") from failure
+
+
+def _begin() -> Prolog:
+    prolog = Prolog(_library())
+    rules = files("orchestrata_memory.governance").joinpath("rules", "driver.pl")
+    try:
+        prolog.attach()
+        with as_file(rules) as path:
+            prolog.run("system", "load_files", str(path), [Compound("silent", ("true",))])
+        prolog.run(DRIVER, "silence")
+    except PrologFailure as failure:
+        raise MemoryGovernanceError(f"the Prolog driver does not load: {failure}") from failure
+    return prolog
+
+
+def _library() -> str:
+    """Import pyswip, which starts SWI-Prolog, and leave no other trace of that in the process.
+
+    pyswip hooks `sys.exit` and cleans Prolog up at exit from a thread that cannot do so (Prolog
+    says so on stderr); SWI-Prolog changes the locale, which is the whole process's.
+    """
+    if "pyswip" in sys.modules:  # another component began it: it is theirs to end
+        from pyswip import core  # noqa: PLC0415 - see above
+
+        return str(core._path)  # noqa: SLF001
+    kept_exit, kept_locale = sys.exit, locale.setlocale(locale.LC_ALL)
+    try:
+        from pyswip import core  # noqa: PLC0415 - its import fails where SWI-Prolog is missing
+    except Exception as error:
+        raise MemoryGovernanceError(f"{MISSING} ({type(error).__name__})") from error
+    finally:
+        sys.exit = kept_exit
+        locale.setlocale(locale.LC_ALL, kept_locale)
+    atexit.unregister(core.cleanupProlog)
+    return str(core._path)  # noqa: SLF001
