@@ -63,6 +63,7 @@ class EmbeddingSettings(Settings):
     Attributes:
         query_backend: ``auto`` serves queries by ONNX where it is installed and agrees with the
             model (cosine at least 0.999).
+        threads: Threads of one forward pass on the CPU; one leaves the event loop room to breathe.
         late_interaction: Keep token vectors and use them to rank the best candidates.
     """
 
@@ -75,6 +76,7 @@ class EmbeddingSettings(Settings):
     cache_size: int = Field(default=10_000, ge=1)
     batch_size: int = Field(default=32, ge=1)
     device: Literal["cpu", "cuda"] = "cpu"
+    threads: int = Field(default=1, ge=1)
     late_interaction: bool = True
 
 
