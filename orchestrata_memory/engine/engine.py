@@ -7,16 +7,17 @@ import logging
 from collections.abc import Callable
 from datetime import datetime
 from enum import Enum, auto
-from typing import Any
+from typing import Any, Self
 
 from orchestrata_memory.config.settings import MemoryEngineSettings
+from orchestrata_memory.embedded.servers import EmbeddedAddresses
 from orchestrata_memory.engine.bound import BoundMemory
 from orchestrata_memory.engine.doorway import Clock, utc_now
 from orchestrata_memory.engine.health import gather_health
 from orchestrata_memory.engine.notices import Notices
 from orchestrata_memory.engine.operations.reading import MemoryLineage, RelatedMemory
 from orchestrata_memory.engine.operations.searching import TagMatch
-from orchestrata_memory.engine.parts import Parts, ServerAddresses, ServerSource
+from orchestrata_memory.engine.parts import Parts, ServerSource
 from orchestrata_memory.engine.wiring import Wired, wire
 from orchestrata_memory.errors import (
     MemoryEngineError,
@@ -79,7 +80,7 @@ class MemoryEngine(IMemoryEngine):
         kernel: Kernel,
         facts: FactEmitter,
         servers: ServerSource,
-        assemble: Callable[[ServerAddresses], Parts],
+        assemble: Callable[[EmbeddedAddresses], Parts],
         clock: Clock = utc_now,
     ) -> None:
         self.settings = settings
@@ -198,7 +199,7 @@ class MemoryEngine(IMemoryEngine):
             except Exception as error:  # noqa: BLE001 - the other parts must be closed too
                 log.warning("closing a part failed: %s", type(error).__name__)
 
-    async def __aenter__(self) -> MemoryEngine:
+    async def __aenter__(self) -> Self:
         await self.initialize()
         await self.start()
         return self

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from orchestrata_memory.cold.address import GraphAddress
 from orchestrata_memory.cold.base import ColdStore
+from orchestrata_memory.embedded.servers import EmbeddedAddresses
 from orchestrata_memory.embedding.base import Embedder
 from orchestrata_memory.engine.audit import AuditTrail
 from orchestrata_memory.governance.base import Governance
@@ -19,23 +19,10 @@ from orchestrata_memory.summaries.abstractive import AbstractiveSummarizer
 from orchestrata_memory.tokens.registry import CounterRegistry
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerAddresses:
-    """Where embedded servers listen; None: the configured server is used.
-
-    Attributes:
-        redis_url: URL with password.
-        graph: Address of the embedded graph.
-    """
-
-    redis_url: str | None = None
-    graph: GraphAddress | None = None
-
-
 class ServerSource(Protocol):
     """Starts what is not configured, and stops what it started."""
 
-    async def start(self) -> ServerAddresses:
+    async def start(self) -> EmbeddedAddresses:
         """Start, or join, the embedded servers; nothing where all is configured."""
         ...
 

@@ -1,0 +1,167 @@
+"""The dependency-injection container: how an engine is put together.
+
+Each provider can be overridden before the engine is initialized:
+
+    container = MemoryContainer(settings=settings, kernel=kernel)
+    container.directory.override(providers.Object(my_directory))
+    engine = container.engine()
+
+Providers below `addresses` are resolved in `MemoryEngine.initialize`, once it is known where the
+embedded servers listen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from dependency_injector import containers, providers
+
+from orchestrata_memory.cold.store import GraphColdStore
+from orchestrata_memory.config.settings import MemoryEngineSettings
+from orchestrata_memory.embedded.layout import default_data_dir
+from orchestrata_memory.embedded.servers import EmbeddedAddresses, EmbeddedServers
+from orchestrata_memory.embedding.factory import build_embedder
+from orchestrata_memory.engine.audit import AuditTrail
+from orchestrata_memory.engine.engine import MemoryEngine
+from orchestrata_memory.engine.parts import Parts
+from orchestrata_memory.governance.prolog import PrologGovernance
+from orchestrata_memory.hot.store import RedisHotStore
+from orchestrata_memory.interfaces import ComponentType, Kernel
+from orchestrata_memory.kernel import ConfiguredDirectory, EventFactEmitter, InProcessKernel
+from orchestrata_memory.retrieval.analysis import TextAnalyzer
+from orchestrata_memory.retrieval.find import FindPipeline
+from orchestrata_memory.retrieval.hot_index import HotIndex
+from orchestrata_memory.retrieval.search import SearchPipeline
+from orchestrata_memory.summaries.abstractive import build_abstractive
+from orchestrata_memory.tokens.registry import CounterRegistry
+
+
+def _embedded_servers(settings: MemoryEngineSettings) -> EmbeddedServers:
+    """Servers for what is not configured."""
+    return EmbeddedServers(
+        settings=settings.embedded,
+        redis=settings.redis.url is None,
+        graph=settings.graph.uri is None,
+    )
+
+
+def _audit_file(settings: MemoryEngineSettings) -> Path:
+    data_dir = settings.embedded.data_dir or default_data_dir()
+    return settings.audit.file or data_dir / "audit-fallback.jsonl"
+
+
+def _assembler(container: MemoryContainer) -> Callable[[EmbeddedAddresses], Parts]:
+    def assemble(addresses: EmbeddedAddresses) -> Parts:
+        container.addresses.override(providers.Object(addresses))
+        parts: Parts = container.parts()
+        return parts
+
+    return assemble
+
+
+class MemoryContainer(containers.DeclarativeContainer):
+    """Providers of every part.
+
+    Traces: REQ-010-002
+    """
+
+    __self__ = providers.Self()
+
+    settings = providers.Dependency(instance_of=MemoryEngineSettings)
+    kernel = providers.Dependency(default=providers.Singleton(InProcessKernel))
+    addresses = providers.Dependency(default=EmbeddedAddresses())
+
+    servers = providers.Singleton(_embedded_servers, settings)
+    directory = providers.Singleton(ConfiguredDirectory, settings.provided.governance)
+    facts = providers.Singleton(EventFactEmitter, kernel)
+    analyzer = providers.Singleton(TextAnalyzer, settings.provided.search.language)
+    counters = providers.Singleton(CounterRegistry)
+    hot = providers.Singleton(
+        RedisHotStore,
+        settings.provided.redis,
+        url=addresses.provided.redis_url,
+        outbox_limit=settings.provided.worker.outbox_limit,
+    )
+    cold = providers.Singleton(
+        GraphColdStore,
+        settings.provided.graph,
+        dimension=settings.provided.embedding.dimension,
+        server=addresses.provided.graph,
+    )
+    embedder = providers.Singleton(build_embedder, settings.provided.embedding, hot)
+    governance = providers.Singleton(PrologGovernance, settings.provided.governance, directory)
+    audit = providers.Singleton(
+        AuditTrail, hot, file=providers.Callable(_audit_file, settings)
+    )
+    index = providers.Singleton(HotIndex, hot, analyzer)
+    search = providers.Singleton(
+        SearchPipeline, hot, cold, index, embedder, governance, analyzer, settings.provided.search
+    )
+    find = providers.Singleton(FindPipeline, hot, cold, index, governance)
+    abstractive = providers.Singleton(build_abstractive, settings.provided.summary)
+    parts = providers.Singleton(
+        Parts,
+        hot=hot,
+        cold=cold,
+        embedder=embedder,
+        governance=governance,
+        audit=audit,
+        analyzer=analyzer,
+        index=index,
+        search=search,
+        find=find,
+        counters=counters,
+        abstractive=abstractive,
+    )
+    engine = providers.Singleton(
+        MemoryEngine,
+        settings=settings,
+        kernel=kernel,
+        facts=facts,
+        servers=servers,
+        assemble=providers.Callable(_assembler, __self__),
+    )
+
+
+def build_engine(
+    settings: MemoryEngineSettings | None = None, *, kernel: Kernel | None = None
+) -> MemoryEngine:
+    """An engine that is not initialized yet; without settings, the embedded default."""
+    container = MemoryContainer(settings=settings or MemoryEngineSettings())
+    if kernel is not None:
+        container.kernel.override(providers.Object(kernel))
+    engine: MemoryEngine = container.engine()
+    return engine
+
+
+@asynccontextmanager
+async def open_engine(
+    settings: MemoryEngineSettings | None = None, *, kernel: Kernel | None = None
+) -> AsyncIterator[MemoryEngine]:
+    """A running engine for the length of a block."""
+    async with build_engine(settings, kernel=kernel) as engine:
+        yield engine
+
+
+def register_memory_engine(
+    kernel_container: containers.DynamicContainer,
+    settings: MemoryEngineSettings,
+    *,
+    kernel: Kernel,
+) -> MemoryContainer:
+    """Register the engine in a kernel's container as `ComponentType.MEMORY_ENGINE`.
+
+    The kernel resolves ``getattr(kernel_container, ComponentType.MEMORY_ENGINE)()`` and runs the
+    component's lifecycle.
+
+    Returns:
+        The engine's own container, so that parts can be overridden before it is initialized.
+
+    Traces: REQ-010-002
+    """
+    container = MemoryContainer(settings=settings)
+    container.kernel.override(providers.Object(kernel))
+    kernel_container.set_provider(ComponentType.MEMORY_ENGINE.value, container.engine)
+    return container

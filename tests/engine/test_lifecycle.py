@@ -1,0 +1,121 @@
+"""Lifecycle, health and the container."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pytest
+from dependency_injector import containers, providers
+
+from orchestrata_memory.container import MemoryContainer, build_engine, register_memory_engine
+from orchestrata_memory.engine.engine import MemoryEngine
+from orchestrata_memory.errors import MemoryLifecycleError
+from orchestrata_memory.interfaces import ComponentType, HealthStatus, IComponent, IMemoryEngine
+from orchestrata_memory.kernel import InProcessKernel
+from orchestrata_memory.models import MemoryClassification, SummarizationStrategy
+from tests.engine.conftest import As, engine_settings
+from tests.servers.graph import GraphServer
+from tests.servers.redis import RedisServer
+
+
+@pytest.mark.traces("REQ-010-001")
+def test_the_interface_is_abstract_with_the_fixed_signatures() -> None:
+    complete = {
+        name: lambda self: None
+        for name in (*IMemoryEngine.__abstractmethods__, *IComponent.__abstractmethods__)
+    }
+    type("Complete", (IMemoryEngine,), dict(complete))()
+    for missing in complete:
+        body = {name: method for name, method in complete.items() if name != missing}
+        with pytest.raises(TypeError, match=missing):
+            type("Incomplete", (IMemoryEngine,), body)()
+
+    def defaults(name: str) -> dict[str, object]:
+        parameters = inspect.signature(getattr(IMemoryEngine, name)).parameters
+        return {n: p.default for n, p in parameters.items() if p.default is not p.empty}
+
+    assert defaults("store") == {
+        "key": None,
+        "tags": None,
+        "metadata": None,
+        "classification": MemoryClassification.PRIVATE,
+    }
+    assert defaults("retrieve") == {"include_metadata": True}
+    assert defaults("search") == {"scope": None, "limit": 10, "min_similarity": 0.7}
+    assert defaults("summarize") == {
+        "max_tokens": 2048,
+        "strategy": SummarizationStrategy.RELEVANCE,
+    }
+
+
+@pytest.mark.servers
+@pytest.mark.traces("REQ-010-002")
+async def test_a_kernel_container_resolves_and_runs_it(
+    clean_redis: RedisServer, clean_graph: GraphServer, tmp_path: Path, as_: As
+) -> None:
+    kernel = InProcessKernel()
+    container = containers.DynamicContainer()
+    own = register_memory_engine(
+        container, engine_settings(clean_redis, clean_graph, tmp_path), kernel=kernel
+    )
+
+    class OneVolk:
+        async def volks(self) -> dict[str, frozenset[str]]:
+            return {"KERNEL:ONLY": frozenset()}
+
+        async def revision(self) -> int:
+            return 1
+
+    own.directory.override(providers.Object(OneVolk()))
+    engine = getattr(container, ComponentType.MEMORY_ENGINE.value)()
+    assert isinstance(engine, IMemoryEngine)
+    assert engine is getattr(container, ComponentType.MEMORY_ENGINE.value)()
+    await engine.initialize()
+    await engine.start()
+    try:
+        with as_("KERNEL:ONLY"):
+            assert (await engine.store("known to the kernel's directory")).version == 1
+    finally:
+        await engine.stop()
+
+
+@pytest.mark.servers
+@pytest.mark.traces("REQ-010-003")
+async def test_order_is_enforced_and_calls_are_idempotent(
+    clean_redis: RedisServer, clean_graph: GraphServer, tmp_path: Path, as_: As
+) -> None:
+    engine = build_engine(engine_settings(clean_redis, clean_graph, tmp_path))
+    assert (await engine.get_health()).status is HealthStatus.STOPPED
+    with pytest.raises(MemoryLifecycleError, match="initialize"):
+        await engine.start()
+    await engine.initialize()
+    await engine.initialize()
+    with as_(), pytest.raises(MemoryLifecycleError, match="not started"):
+        await engine.store("too early")
+    await engine.start()
+    await engine.start()
+    with as_():
+        entry = await engine.store("in time")
+    health = await engine.get_health()
+    assert health.status is HealthStatus.HEALTHY, health
+    assert "lag_records" in health.parts["write_behind"].details
+    await engine.stop()
+    await engine.stop()
+    assert (await engine.get_health()).status is HealthStatus.STOPPED
+    with as_(), pytest.raises(MemoryLifecycleError, match="stopped"):
+        await engine.store("too late")
+    with pytest.raises(MemoryLifecycleError):
+        await engine.initialize()
+    async with build_engine(engine_settings(clean_redis, clean_graph, tmp_path)) as again:
+        assert set(await again.parts.cold.get([entry.key])) == {entry.key}
+
+
+async def test_parts_can_be_overridden(tmp_path: Path) -> None:
+    from orchestrata_memory.config.settings import MemoryEngineSettings
+
+    container = MemoryContainer(settings=MemoryEngineSettings())
+    marker = object()
+    container.embedder.override(providers.Object(marker))
+    assert container.embedder() is marker
+    assert isinstance(container.engine(), MemoryEngine)

@@ -1,0 +1,161 @@
+"""Closing sessions, promotion, and what the tiers hold meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from orchestrata_memory.container import build_engine
+from orchestrata_memory.engine.engine import MemoryEngine
+from orchestrata_memory.interfaces import SystemEvent
+from orchestrata_memory.models import SYSTEM_VOLK, KeyState, MemoryScope
+from tests.engine.conftest import As, RecordingKernel, engine_settings
+from tests.servers.graph import GraphServer
+from tests.servers.redis import RedisServer
+
+pytestmark = pytest.mark.servers
+
+
+async def hot_states(engine: MemoryEngine, keys: list[str]) -> dict[str, KeyState]:
+    return {key: state.state for key, state in (await engine.parts.hot.read(keys)).items()}
+
+
+async def until(condition, seconds: float = 15.0) -> None:  # noqa: ANN001
+    async with asyncio.timeout(seconds):
+        while not await condition():
+            await asyncio.sleep(0.05)
+
+
+@pytest.mark.traces("REQ-010-032")
+async def test_the_bus_closes_a_session(
+    engine: MemoryEngine, as_: As, kernel: RecordingKernel
+) -> None:
+    with as_(task_id="t", project_id="p"):
+        entries = [await engine.store(f"note {n}", tags=["x"]) for n in range(30)]
+    with as_(session_id="s-2"):
+        other = await engine.store("stays")
+    await kernel.emit_event(
+        SystemEvent(
+            type="session.closed",
+            source="KERNEL",
+            payload={"session_id": "s-1", "outcome": "completed"},
+        )
+    )
+    done = kernel.of_type("memory.migrate.completed")
+    assert [event.payload for event in done] == [{"session_id": "s-1", "migrated": 30}]
+    facts = kernel.of_type("session.fact")
+    assert [(f.payload["session_id"], f.payload["value"]) for f in facts] == [("s-1", 30)]
+    keys = [entry.key for entry in entries]
+    assert all((await engine.parts.hot.read(keys))[key].record is None for key in keys)
+    assert set(await engine.parts.cold.get(keys)) == set(keys)
+    assert await hot_states(engine, [other.key]) == {other.key: KeyState.LIVE}
+    assert done[0].source == SYSTEM_VOLK
+
+
+async def test_closing_twice_and_closing_nothing(
+    engine: MemoryEngine, as_: As, kernel: RecordingKernel
+) -> None:
+    with as_(SYSTEM_VOLK):
+        assert await engine.migrate_to_cold("no such session") == 0
+    with as_():
+        await engine.store("once")
+    await asyncio.gather(engine.close_session("s-1"), engine.close_session("s-1"))
+    moved = [e.payload["migrated"] for e in kernel.of_type("memory.migrate.completed")]
+    assert sum(moved) == 1
+
+
+async def test_a_volk_moves_only_its_own(engine: MemoryEngine, as_: As) -> None:
+    with as_("ENG:ALPHA"):
+        own = await engine.store("alpha's")
+    with as_("ENG:BETA"):
+        other = await engine.store("beta's")
+    with as_("ENG:ALPHA"):
+        assert await engine.migrate_to_cold("s-1") == 1
+    assert (await engine.parts.hot.read([own.key]))[own.key].record is None
+    assert (await hot_states(engine, [other.key])) == {other.key: KeyState.LIVE}
+
+
+async def test_a_store_in_a_closed_session_moves_on_by_itself(
+    engine: MemoryEngine, as_: As
+) -> None:
+    await engine.close_session("s-1")
+    with as_():
+        late = await engine.store("came late")
+
+        async def moved() -> bool:
+            return (await engine.parts.hot.read([late.key]))[late.key].record is None
+
+        await until(moved)
+        assert await engine.retrieve(late.key) == late
+
+
+@pytest.mark.traces("REQ-010-033")
+async def test_a_match_brings_a_cold_memory_back_as_a_replica(
+    engine: MemoryEngine, as_: As
+) -> None:
+    with as_():
+        entry = await engine.store("the deploy key rotates on mondays")
+    await engine.close_session("s-1")
+    with as_(session_id="s-2"):
+        found = await engine.search("deploy key", min_similarity=0)
+        assert [hit.key for hit in found] == [entry.key]
+
+        async def replicated() -> bool:
+            return (await engine.parts.hot.read([entry.key]))[entry.key].replica
+
+        await until(replicated)
+        assert await engine.retrieve(entry.key) == entry
+        origin = await engine.search(
+            "deploy key", scope=MemoryScope(session_id="s-1"), min_similarity=0
+        )
+        assert [hit.key for hit in origin] == [entry.key]
+        reader = MemoryScope(session_id="s-2")
+        assert await engine.search("deploy key", scope=reader, min_similarity=0) == []
+        changed = await engine.update(entry.key, content="it rotates on tuesdays")
+        assert await engine.retrieve(entry.key) == changed
+        await engine.delete(entry.key)
+        assert await engine.retrieve(entry.key) is None
+        assert await engine.search("deploy key", min_similarity=0) == []
+
+
+@pytest.mark.traces("REQ-010-010", "REQ-010-032")
+async def test_with_the_graph_down_stores_go_on_and_arrive_later(
+    clean_redis: RedisServer,
+    clean_graph: GraphServer,
+    tmp_path: Path,
+    kernel: RecordingKernel,
+    as_: As,
+) -> None:
+    if not clean_graph.killable:
+        pytest.skip("this graph server is not ours to kill")
+    settings = engine_settings(
+        clean_redis, clean_graph, tmp_path, graph={"operation_timeout_seconds": 3}
+    )
+    async with build_engine(settings, kernel=kernel) as engine:
+        with as_():
+            before = await engine.store("before the fall")
+            await engine.settle()
+            clean_graph.kill()
+            try:
+                entries = [await engine.store(f"while down {n}") for n in range(5)]
+                assert await engine.retrieve(entries[0].key) == entries[0]
+                found = await engine.search("while down 3", min_similarity=0)
+                assert found[0].content == "while down 3"
+                await engine.close_session("s-1")
+                failed = kernel.of_type("memory.migrate.failed")
+                assert failed
+                assert failed[0].payload["failed"] == 6
+                health = await engine.get_health()
+                assert health.status != "healthy"
+            finally:
+                clean_graph.start()
+            keys = [entry.key for entry in [before, *entries]]
+
+            async def arrived() -> bool:
+                states = await engine.parts.hot.read(keys)
+                return all(state.record is None for state in states.values())
+
+            await until(arrived, 60)
+            assert set(await engine.parts.cold.get(keys)) == set(keys)
