@@ -1,0 +1,1 @@
+"""The cold tier: long-term memory as a graph, on Neo4j or ArcadeDB over Bolt."""

@@ -1,0 +1,2 @@
+MATCH (m:Memory)
+RETURN m.project_id, count(m)

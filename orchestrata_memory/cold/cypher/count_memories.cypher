@@ -1,0 +1,1 @@
+MATCH (m:Memory) RETURN count(m)

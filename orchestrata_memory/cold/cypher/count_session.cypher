@@ -1,0 +1,2 @@
+MATCH (m:Memory {session_id: $session_id})
+RETURN count(m)

@@ -1,0 +1,3 @@
+UNWIND $keys AS key
+MATCH (m:Memory {key: key})
+DETACH DELETE m

@@ -1,0 +1,11 @@
+MATCH (m:Memory)
+WHERE /*scope*/ AND /*readable*/
+  AND ($include_summaries OR size(m.sources) = 0)
+  AND (size($tags) = 0
+       OR ($match_all AND all(tag IN $tags WHERE tag IN m.tags))
+       OR (NOT $match_all AND any(tag IN $tags WHERE tag IN m.tags)))
+WITH m
+ORDER BY m.created_at, m.key
+SKIP $offset LIMIT $limit
+RETURN
+/*record*/

@@ -1,0 +1,16 @@
+// As keys_by_scan, for a caller that may read little of a large scope.
+CALL {
+  MATCH (m:Memory) WHERE m.volk_id = $reader RETURN m
+  UNION
+  MATCH (m:Memory) WHERE m.classification IN ['shared', 'system'] RETURN m
+  UNION
+  UNWIND $readers AS id
+  MATCH (:Volk {id: id})<-[:SHARED_WITH]-(m:Memory) RETURN m
+}
+WITH DISTINCT m
+WHERE /*scope*/ AND /*readable*/
+  AND size(m.embedding) = $dimension AND any(x IN m.embedding WHERE x <> 0.0)
+WITH m.key AS key, vector.similarity.cosine(m.embedding, $vector) AS score
+RETURN key, score
+ORDER BY score DESC, key
+LIMIT $limit

@@ -1,0 +1,7 @@
+// The index gives its nearest `width` memories; of these what the filters let through.
+CALL db.index.vector.queryNodes($index, $width, $vector) YIELD node AS m, score
+WITH m, score
+WHERE /*scope*/ AND /*readable*/
+RETURN m.key, score
+ORDER BY score DESC, m.key
+LIMIT $limit

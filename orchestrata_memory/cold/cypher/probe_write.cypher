@@ -1,0 +1,2 @@
+MERGE (a:MemoryAnchor {key: 'probe'})
+SET a.touched = true

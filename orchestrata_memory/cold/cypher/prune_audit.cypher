@@ -1,0 +1,5 @@
+MATCH (a:MemoryAudit)
+WHERE a.at < $before
+WITH a LIMIT $limit
+DELETE a
+RETURN count(*)

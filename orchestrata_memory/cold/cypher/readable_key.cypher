@@ -1,0 +1,3 @@
+MATCH (m:Memory {key: $key})
+WHERE /*readable*/
+RETURN m.key

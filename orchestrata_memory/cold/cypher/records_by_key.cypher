@@ -1,0 +1,4 @@
+UNWIND $keys AS key
+MATCH (m:Memory {key: key})
+RETURN
+/*record*/

@@ -1,0 +1,3 @@
+SHOW INDEXES
+YIELD name, type, labelsOrTypes, properties, state, options
+RETURN name, type, labelsOrTypes, properties, state, options

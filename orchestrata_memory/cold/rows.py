@@ -1,0 +1,198 @@
+"""Memories as properties of a node, and back.
+
+Times are ISO 8601 in UTC with microseconds, so that their order as text is their order in time;
+metadata is JSON text, tags and Volks are lists.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrata_memory.cold.base import ColdHit, ColdPut
+from orchestrata_memory.hot.base import StoredVector
+from orchestrata_memory.models import MemoryClassification, MemoryRecord
+
+Properties = dict[str, Any]
+
+
+def instant(value: datetime) -> str:
+    """A time as stored; one without a zone counts as UTC."""
+    aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+    return aware.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def stream_of(session_id: str, volk_id: str) -> str:
+    """Name of the stream of one owner in one session.
+
+    Ids hold no control characters, so a newline keeps any two pairs apart.
+    """
+    return f"{session_id}\n{volk_id}"
+
+
+def slot_of(session_id: str, volk_id: str, position: int) -> str:
+    """Name of a place in a stream."""
+    return f"{stream_of(session_id, volk_id)}\n{position}"
+
+
+def properties_of(put: ColdPut) -> Properties:
+    """Every property of the memory's node; those without a value are left out.
+
+    Raises:
+        ValueError: The metadata is no JSON, or a time in it is none.
+    """
+    record = put.record
+    metadata = json.dumps(record.metadata, ensure_ascii=False, allow_nan=False)
+    values: Properties = {
+        "key": record.key,
+        "content": record.content,
+        "summary": record.summary,
+        "tags": list(record.tags),
+        "metadata": metadata,
+        "classification": record.classification.value,
+        "volk_id": record.volk_id,
+        "session_id": record.session_id,
+        "task_id": record.task_id,
+        "project_id": record.project_id,
+        "portfolio_id": record.portfolio_id,
+        "created_at": instant(record.created_at),
+        "updated_at": instant(record.updated_at),
+        "token_count": record.token_count,
+        "version": record.version,
+        "shared_with": list(record.shared_with),
+        "content_hash": record.content_hash,
+        "replica": False,
+        "position": record.position,
+        "sources": list(record.sources),
+        "source_versions": list(record.source_versions),
+        "terms": put.terms,
+        "term_count": len(put.terms.split()),
+        "stream": stream_of(record.session_id, record.volk_id),
+        "slot": slot_of(record.session_id, record.volk_id, record.position),
+        "occurred_at": _occurred_at(record),
+        "speaker": record.speaker,
+        "speaker_key": record.speaker.casefold(),
+        "relevance": _number(record.metadata.get("relevance")),
+        "importance": _number(record.metadata.get("importance")),
+    }
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def vector_properties(vector: StoredVector, dimension: int) -> Properties:
+    """The properties that hold a vector.
+
+    Raises:
+        ValueError: Another dimension, a value that is not finite, or all zeros.
+    """
+    values = np.asarray(vector.vector, dtype=np.float32)
+    if values.shape != (dimension,):
+        raise ValueError(f"its vector has the shape {values.shape}, the graph holds ({dimension},)")
+    if not np.isfinite(values).all() or not values.any():
+        raise ValueError("its vector is all zeros or not finite")
+    properties: Properties = {
+        "embedding": values.tolist(),
+        "embedding_model": vector.model,
+    }
+    if vector.tokens is not None:
+        properties["token_vectors"] = vector.tokens
+    return properties
+
+
+def record_from(values: Sequence[Any]) -> MemoryRecord:
+    """The record from the values of ``fragment_record.cypher``."""
+    (
+        key,
+        content,
+        summary,
+        tags,
+        metadata,
+        classification,
+        volk_id,
+        session_id,
+        task_id,
+        project_id,
+        portfolio_id,
+        created_at,
+        updated_at,
+        token_count,
+        version,
+        shared_with,
+        content_hash,
+        position,
+        sources,
+        source_versions,
+    ) = values
+    return MemoryRecord(
+        key=key,
+        content=content,
+        summary=summary,
+        tags=tuple(tags or ()),
+        metadata=json.loads(metadata) if metadata else {},
+        classification=MemoryClassification(classification),
+        volk_id=volk_id,
+        session_id=session_id,
+        task_id=task_id,
+        project_id=project_id,
+        portfolio_id=portfolio_id,
+        created_at=datetime.fromisoformat(created_at),
+        updated_at=datetime.fromisoformat(updated_at),
+        token_count=token_count,
+        version=version,
+        shared_with=tuple(shared_with or ()),
+        content_hash=content_hash,
+        position=position,
+        sources=tuple(sources or ()),
+        source_versions=tuple(source_versions or ()),
+    )
+
+
+def hit_from(row: Sequence[Any], cosine: float | None) -> ColdHit:
+    """A hit from (record values, terms, similarity, token vectors, model)."""
+    values, terms, _, tokens, model = row
+    return ColdHit(
+        record=record_from(values),
+        terms=terms or "",
+        cosine=cosine,
+        tokens=bytes(tokens) if tokens is not None else None,
+        model=model,
+    )
+
+
+def vector_from(values: Sequence[float]) -> NDArray[np.float32]:
+    """A stored vector as an array."""
+    return np.asarray(values, dtype=np.float32)
+
+
+def floats(vector: NDArray[np.float32]) -> list[float]:
+    """A vector as a parameter."""
+    return [float(value) for value in vector]
+
+
+def relationships_of(record: MemoryRecord) -> Mapping[str, Sequence[str]]:
+    """Ids of the nodes a memory is linked to, by relationship type."""
+    return {
+        "BELONGS_TO": (record.session_id,),
+        "CREATED_BY": (record.volk_id,),
+        "RELATES_TO": (record.task_id,) if record.task_id is not None else (),
+        "PART_OF": (record.project_id,) if record.project_id is not None else (),
+        "SHARED_WITH": record.shared_with,
+        "DERIVED_FROM": record.sources,
+    }
+
+
+def _occurred_at(record: MemoryRecord) -> str:
+    try:
+        return instant(record.occurred_at)
+    except (ValueError, OverflowError) as error:
+        raise ValueError("metadata.occurred_at is no time") from error
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value)
