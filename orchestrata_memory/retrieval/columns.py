@@ -79,6 +79,7 @@ class Columns:
         public: Classification is not ``private``.
         summary: A stored summary.
         length: Number of index terms.
+        relevance: Explicit relevance, 0 where none is given.
         before, after: Rows at the neighbouring positions of the stream, or `NO_ROW`.
     """
 
@@ -95,6 +96,7 @@ class Columns:
         self.public = np.zeros(_FIRST_CAPACITY, np.bool_)
         self.summary = np.zeros(_FIRST_CAPACITY, np.bool_)
         self.length = np.zeros(_FIRST_CAPACITY, np.int32)
+        self.relevance = np.zeros(_FIRST_CAPACITY, np.float32)
         self.before = np.full(_FIRST_CAPACITY, NO_ROW, np.int32)
         self.after = self.before.copy()
         self._free: list[int] = []
@@ -104,7 +106,7 @@ class Columns:
         """Number of rows the arrays have room for."""
         return len(self.alive)
 
-    def add(self, record: MemoryRecord, length: int) -> int:
+    def add(self, record: MemoryRecord, *, length: int, relevance: float) -> int:
         """Take a row for `record`, whose content has `length` index terms."""
         row = self._row()
         take = self.names.take
@@ -117,6 +119,7 @@ class Columns:
         self.public[row] = record.classification is not MemoryClassification.PRIVATE
         self.summary[row] = bool(record.sources)
         self.length[row] = length
+        self.relevance[row] = relevance
         self.before[row] = self.after[row] = NO_ROW
         self.alive[row] = True
         return row
@@ -160,7 +163,7 @@ class Columns:
 
     def _grow(self) -> None:
         more = self.capacity
-        for name in ("alive", "created", "public", "summary", "length"):
+        for name in ("alive", "created", "public", "summary", "length", "relevance"):
             column = getattr(self, name)
             setattr(self, name, np.concatenate([column, np.zeros(more, column.dtype)]))
         for name in ("owner", "session", "task", "project", "portfolio", "before", "after"):

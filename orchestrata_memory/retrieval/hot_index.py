@@ -6,10 +6,9 @@ terms, 1.5 KB of vector, 1.1 KB of token vectors; content stays in Redis.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -17,8 +16,9 @@ import numpy as np
 from orchestrata_memory.cold.base import FindOrder, Readable, TermStatistics
 from orchestrata_memory.models import MemoryRecord, MemoryScope
 from orchestrata_memory.retrieval.base import Passage, Slot
+from orchestrata_memory.retrieval.columns import microseconds
 from orchestrata_memory.retrieval.hot_index_mirror import HotMirror
-from orchestrata_memory.retrieval.hot_index_table import Entry, may_read
+from orchestrata_memory.retrieval.hot_index_table import may_read
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,6 +49,11 @@ class HotIndex(HotMirror):
     """
 
     # --- what is known -------------------------------------------------------------------
+    @property
+    def generation(self) -> int:
+        """Changes whenever a memory enters or leaves the index."""
+        return self._table.generation
+
     def live_count(self, scope: MemoryScope) -> int:
         """Memories hot holds a copy of, by the narrowest of session, project and all."""
         if scope.session_id is not None:
@@ -65,9 +70,17 @@ class HotIndex(HotMirror):
         """Keys that were deleted, as far as hot still has to say so."""
         return frozenset(self._deleted)
 
+    def is_deleted(self, key: str) -> bool:
+        """Whether the key's newest state is a tombstone, as far as hot still has to say so."""
+        return key in self._deleted
+
     def known_version(self, key: str) -> int:
         """Newest version of the key that hot knew at the last sync; 0 if it knew none."""
         return self._versions.get(key, 0)
+
+    def keys(self) -> list[str]:
+        """Keys of all memories that hot holds a copy of."""
+        return self._table.keys()
 
     def header(self, key: str) -> MemoryRecord | None:
         """The record of a copy, without its content."""
@@ -178,15 +191,9 @@ class HotIndex(HotMirror):
     ) -> list[MemoryRecord]:
         """Headers by tags and scope, ordered by `created_at`, then key."""
         selection = self._table.select(scope, readable, summaries=include_summaries)
-        wanted = set(tags)
-        keep: Callable[[Entry], bool] = lambda entry: (  # noqa: E731 - one choice, made once
-            not wanted
-            or (wanted <= set(entry.header.tags))
-            or (not match_all and not wanted.isdisjoint(entry.header.tags))
-        )
-        entries = map(self._table.at, selection.rows.tolist())
-        found = sorted((entry.header for entry in entries if keep(entry)), key=_age)
-        return found if order is FindOrder.OLDEST else found[::-1]
+        rows = self._table.tagged(selection.rows, tags, match_all=match_all)
+        headers = (self._table.at(row).header for row in rows.tolist())
+        return sorted(headers, key=lambda header: place_of(header, order))
 
 
 class _Union(AbstractSet[str]):
@@ -208,5 +215,7 @@ class _Union(AbstractSet[str]):
         return len(self._one) + len(self._other)
 
 
-def _age(record: MemoryRecord) -> tuple[datetime, str]:
-    return record.created_at, record.key
+def place_of(record: MemoryRecord, order: FindOrder) -> tuple[int, str]:
+    """Where a record stands in a find: by `created_at`, then key, in both tiers alike."""
+    created = microseconds(record.created_at)
+    return (created if order is FindOrder.OLDEST else -created), record.key

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from time import time
 from typing import Final
 
+from orchestrata_memory.embedding.base import Embedder
 from orchestrata_memory.hot.base import HotState, HotStore, StoredVector
 from orchestrata_memory.models import KeyState, MemoryRecord
 from orchestrata_memory.retrieval.analysis import TextAnalyzer
@@ -36,8 +37,8 @@ class HotMirror:
     Args:
         hot: What is mirrored.
         analyzer: Makes the index terms.
-        model: Vectors of another model are left aside (their entries count as without one).
-        dimension: Of the vectors.
+        embedder: Vectors of another model than its are left aside (their entries count as
+            without one).
         on_delegations: Awaited within `sync` when a delegation was granted or revoked anywhere.
         exact_rows: Scopes with more vectors are searched approximately.
 
@@ -48,18 +49,17 @@ class HotMirror:
         self,
         hot: HotStore,
         analyzer: TextAnalyzer,
+        embedder: Embedder,
         *,
-        model: str,
-        dimension: int,
         on_delegations: Callable[[], Awaitable[None]] | None = None,
         exact_rows: int = EXACT_ROWS,
     ) -> None:
         self._hot = hot
         self._analyzer = analyzer
-        self._model = model
+        self._embedder = embedder
         self._on_delegations = on_delegations
         self._table = MemoryTable()
-        self._vectors = VectorMatrix(dimension, exact_rows=exact_rows)
+        self._vectors = VectorMatrix(embedder.dimension, exact_rows=exact_rows)
         self._versions: dict[str, int] = {}
         self._deleted: set[str] = set()
         self._live: set[str] = set()
@@ -67,6 +67,11 @@ class HotMirror:
         self._due_at: dict[str, float] = {}
         self._cursor: str | None = None
         self._runs = SharedRuns(self._take_over)
+
+    @property
+    def model_name(self) -> str:
+        """The model whose vectors count."""
+        return self._embedder.model_name
 
     # --- staying equal to Redis ----------------------------------------------------------
     async def sync(self) -> None:
@@ -210,7 +215,7 @@ class HotMirror:
         if (
             entry is None
             or entry.header.version != vector.version
-            or vector.model != self._model
+            or vector.model != self.model_name
             or vector.vector.shape != (self._vectors.dimension,)
         ):
             return False

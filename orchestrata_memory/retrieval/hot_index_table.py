@@ -118,7 +118,8 @@ class MemoryTable:
     def put(self, record: MemoryRecord, terms: Sequence[str], *, replica: bool) -> Entry:
         """Enter a memory, in place of an older version of it."""
         self.remove(record.key)
-        row = self.columns.add(record, len(terms))
+        relevance = relevance_of(record)
+        row = self.columns.add(record, length=len(terms), relevance=relevance or 0.0)
         entry = Entry(
             row=row,
             header=header_of(record),
@@ -126,7 +127,7 @@ class MemoryTable:
             slot=(record.session_id, record.volk_id, record.position),
             speaker=record.speaker,
             occurred_at=record.occurred_at,
-            relevance=relevance_of(record),
+            relevance=relevance,
             replica=replica,
         )
         self._entries[record.key] = self._by_row[row] = entry
@@ -189,6 +190,15 @@ class MemoryTable:
             del self._selections[next(iter(self._selections))]
         return known[1]
 
+    def tagged(
+        self, rows: NDArray[np.int32], tags: Sequence[str], *, match_all: bool
+    ) -> NDArray[np.int32]:
+        """Those of the rows that have all of the tags, or any; all rows where none is named."""
+        if not tags:
+            return rows
+        holding = [np.isin(rows, self._facets.rows(("tag", tag))) for tag in tags]
+        return rows[(np.logical_and if match_all else np.logical_or).reduce(holding)]
+
     def speakers(self, names: Iterable[str], selection: Selection) -> frozenset[str]:
         """Which of the names (any case) speak in the selection, in stored spelling."""
         return frozenset(
@@ -214,7 +224,10 @@ class MemoryTable:
     def keyword_rows(
         self, terms: Sequence[str], selection: Selection, count: int
     ) -> tuple[NDArray[np.int32], bool]:
-        """Up to `count` rows, best first, that hold a term or stand beside one that does.
+        """Up to `count` rows that hold a term or stand beside one that does, the best ones.
+
+        As many again that hold a term and have the highest explicit relevance, which counts for
+        more than any match.
 
         Returns:
             The rows, and whether every row of the selection that holds a term is among them.
@@ -226,8 +239,9 @@ class MemoryTable:
         self._spread(_best(holding, own, _SPREAD_LIMIT), own, total)
         matched = selection.rows[total[selection.rows] > 0]
         best = _best(matched, total, count)
-        complete = len(holding) <= count and bool(np.isin(holding, best).all())
-        return best, complete
+        stated = holding[self.columns.relevance[holding] > 0]
+        best = np.union1d(best, _best(stated, self.columns.relevance, count))
+        return best, bool(np.isin(holding, best).all())
 
     def _score(
         self, terms: Sequence[str], selection: Selection, scores: NDArray[np.float32]

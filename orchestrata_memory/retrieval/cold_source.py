@@ -1,0 +1,203 @@
+"""The cold tier as search and find use it: what hot knows better left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+from orchestrata_memory.cold.base import (
+    ColdCandidates,
+    ColdHit,
+    ColdQuery,
+    ColdStore,
+    FindOrder,
+    Readable,
+    TermStatistics,
+)
+from orchestrata_memory.errors import MemoryUnavailableError
+from orchestrata_memory.models import MemoryRecord, MemoryScope
+from orchestrata_memory.retrieval.base import Passage, Slot
+from orchestrata_memory.retrieval.hot_index import HotIndex
+from orchestrata_memory.retrieval.hot_index_table import relevance_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_SPEAKERS_SECONDS: Final = 30.0
+_SPEAKERS_KEPT: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColdFound:
+    """Memories of the graph whose newest state the graph holds.
+
+    Attributes:
+        passages: By key.
+        records: Their records, by key.
+        outdated: Keys left out because hot knows a newer state.
+        exhausted: Every memory of the scope that holds a term or has a vector was seen.
+    """
+
+    passages: Mapping[str, Passage] = field(default_factory=dict)
+    records: Mapping[str, MemoryRecord] = field(default_factory=dict)
+    outdated: frozenset[str] = frozenset()
+    exhausted: bool = True
+
+
+class ColdSource:
+    """What the pipelines ask of the graph. Every method may raise `MemoryUnavailableError`."""
+
+    def __init__(self, cold: ColdStore, index: HotIndex) -> None:
+        self._cold = cold
+        self._index = index
+        self._speakers: dict[
+            tuple[tuple[str, ...], MemoryScope, Readable | None], tuple[float, frozenset[str]]
+        ] = {}
+
+    async def candidates(
+        self,
+        terms: Sequence[str],
+        vector: NDArray[np.float32] | None,
+        scope: MemoryScope,
+        readable: Readable | None,
+        count: int,
+        *,
+        exclude: AbstractSet[str],
+        include_summaries: bool,
+    ) -> ColdFound:
+        """Candidates that are current; `exclude` on top of what hot knows to be deleted."""
+        found: ColdCandidates = await self._cold.candidates(
+            ColdQuery(
+                terms=tuple(terms),
+                vector=vector,
+                scope=scope,
+                readable=readable,
+                count=count,
+                exclude=self._index.deleted_keys() | exclude,
+            )
+        )
+        outdated = frozenset(hit.record.key for hit in found.hits if not self.current(hit.record))
+        hits = [
+            hit
+            for hit in found.hits
+            if hit.record.key not in outdated and (include_summaries or not hit.record.sources)
+        ]
+        return ColdFound(
+            passages={hit.record.key: self._passage(hit) for hit in hits},
+            records={hit.record.key: hit.record for hit in hits},
+            outdated=outdated,
+            exhausted=found.keyword_exhausted and found.vector_exhausted,
+        )
+
+    async def neighbours(
+        self, slots: Iterable[Slot], vector: NDArray[np.float32] | None
+    ) -> ColdFound:
+        """Memories at these places, stored summaries left out."""
+        hits = [
+            hit
+            for hit in await self._cold.neighbours(sorted(slots), vector)
+            if self.current(hit.record) and not hit.record.sources
+        ]
+        return ColdFound(
+            passages={hit.record.key: self._passage(hit) for hit in hits},
+            records={hit.record.key: hit.record for hit in hits},
+        )
+
+    async def statistics(
+        self, terms: Sequence[str], scope: MemoryScope, readable: Readable | None
+    ) -> TermStatistics:
+        """Statistics of what the caller may read in the scope."""
+        return await self._cold.statistics(terms, scope, readable)
+
+    async def speakers(
+        self, names: tuple[str, ...], scope: MemoryScope, readable: Readable | None
+    ) -> frozenset[str]:
+        """Which of the names speak in the scope; remembered for half a minute."""
+        if not names:
+            return frozenset()
+        asked = (names, scope, readable)
+        known = self._speakers.get(asked)
+        if known is not None and known[0] > monotonic():
+            return known[1]
+        found = await self._cold.speakers(names, scope, readable)
+        if len(self._speakers) >= _SPEAKERS_KEPT:
+            self._speakers.clear()
+        self._speakers[asked] = (monotonic() + _SPEAKERS_SECONDS, found)
+        return found
+
+    async def get(self, keys: Sequence[str]) -> dict[str, MemoryRecord]:
+        """Current records of the keys."""
+        records = await self._cold.get(keys) if keys else {}
+        return {key: record for key, record in records.items() if self.current(record)}
+
+    async def get_if_up(self, keys: Sequence[str]) -> dict[str, MemoryRecord]:
+        """As `get`, and nothing while the graph is down."""
+        try:
+            return await self.get(keys)
+        except MemoryUnavailableError:
+            return {}
+
+    async def find(
+        self,
+        scope: MemoryScope,
+        *,
+        tags: Sequence[str],
+        match_all: bool,
+        readable: Readable | None,
+        order: FindOrder,
+        limit: int,
+        offset: int,
+        include_summaries: bool,
+    ) -> list[MemoryRecord]:
+        """One page of a find as the graph shows it; check `current` for each."""
+        return await self._cold.find(
+            scope,
+            tags=tags,
+            match_all=match_all,
+            readable=readable,
+            order=order,
+            limit=limit,
+            offset=offset,
+            include_summaries=include_summaries,
+        )
+
+    def current(self, record: MemoryRecord) -> bool:
+        """Whether hot knows nothing newer than this record of the graph."""
+        key = record.key
+        return not self._index.is_deleted(key) and record.version >= self._index.known_version(key)
+
+    def _passage(self, hit: ColdHit) -> Passage:
+        ours = hit.model == self._index.model_name
+        return cold_passage(
+            hit.record,
+            tuple(hit.terms.split()),
+            cosine=hit.cosine if ours else None,
+            tokens=hit.tokens if ours else None,
+        )
+
+
+def cold_passage(
+    record: MemoryRecord,
+    terms: tuple[str, ...],
+    *,
+    cosine: float | None = None,
+    tokens: bytes | None = None,
+) -> Passage:
+    """What ranking needs to know of a memory of the graph."""
+    return Passage(
+        key=record.key,
+        version=record.version,
+        slot=(record.session_id, record.volk_id, record.position),
+        terms=terms,
+        speaker=record.speaker,
+        created_at=record.created_at,
+        occurred_at=record.occurred_at,
+        relevance=relevance_of(record),
+        cosine=cosine,
+        tokens=tokens,
+        tier="cold",
+    )

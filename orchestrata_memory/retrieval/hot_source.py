@@ -1,0 +1,109 @@
+"""The hot tier as search and find use it: synchronised, counted, embedded, verified."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from orchestrata_memory.cold.base import Readable
+from orchestrata_memory.embedding import token_vectors
+from orchestrata_memory.embedding.base import Embedder
+from orchestrata_memory.errors import MemoryUnavailableError
+from orchestrata_memory.hot.base import HotState, HotStore, StoredVector
+from orchestrata_memory.models import KeyState, MemoryRecord, MemoryScope
+from orchestrata_memory.retrieval.hot_index import HotIndex
+
+MOST_PENDING: Final = 256
+"""Entries a search embeds before it answers; older ones follow by the worker."""
+
+_CENSUS_ATTEMPTS: Final = 3
+
+
+class HotSource:
+    """What the pipelines ask of hot besides the index."""
+
+    def __init__(self, hot: HotStore, index: HotIndex) -> None:
+        self._hot = hot
+        self._index = index
+
+    async def synchronised(self) -> bool:
+        """Bring the index up to date; False when Redis is down."""
+        try:
+            await self._index.sync()
+        except MemoryUnavailableError:
+            return False
+        return True
+
+    async def holds_all(self, scope: MemoryScope) -> bool:
+        """Whether hot holds every live memory of the scope, so that cold need not be asked.
+
+        Compares the census of the narrowest of session, project and all with the index. Both
+        must be of one moment: the index may not have changed while the census was read.
+        """
+        name = census_name(scope)
+        for _ in range(_CENSUS_ATTEMPTS):
+            generation = self._index.generation
+            census = (await self._hot.census([name])).get(name)
+            if census is None or census != self._index.live_count(scope):
+                return False
+            await self._index.sync()
+            if generation == self._index.generation:
+                return True
+        return False
+
+    async def embed_pending(
+        self, embedder: Embedder, scope: MemoryScope, readable: Readable | None
+    ) -> None:
+        """Embed the newest memories of the scope that have no vector yet.
+
+        So what was stored is found by meaning at once; the worker, which attaches vectors for
+        all processes, gets these from the embedder's cache.
+
+        Raises:
+            MemoryEmbeddingError: The model does not work.
+            MemoryUnavailableError: Redis is down.
+
+        Traces: REQ-010-008
+        """
+        keys = self._index.missing_vectors(scope, readable, MOST_PENDING)
+        if not keys:
+            return
+        states = await self._hot.read(keys)
+        records = [state.record for state in states.values() if state.record is not None]
+        encodings = await embedder.embed([record.content for record in records])
+        for record, encoding in zip(records, encodings, strict=True):
+            if encoding is None:
+                continue
+            vector = StoredVector(
+                version=record.version,
+                model=embedder.model_name,
+                vector=encoding.vector,
+                tokens=None if encoding.tokens is None else token_vectors.pack(encoding),
+            )
+            self._index.attach(record.key, vector)
+
+    async def read(self, keys: Sequence[str]) -> dict[str, HotState]:
+        """Present states, from Redis itself."""
+        return await self._hot.read(keys) if keys else {}
+
+
+def census_name(scope: MemoryScope) -> str:
+    """The narrowest count that covers the scope."""
+    if scope.session_id is not None:
+        return f"session:{scope.session_id}"
+    if scope.project_id is not None:
+        return f"project:{scope.project_id}"
+    return "all"
+
+
+def changed_since(version: int, state: HotState | None, record: MemoryRecord | None) -> bool:
+    """Whether the newest state of a memory is another one than the version that was found.
+
+    Args:
+        version: What was found.
+        state: What hot says now; None when hot was not asked.
+        record: The newest record, from whichever tier has it; None: gone.
+    """
+    if state is not None and (state.state is KeyState.DELETED or state.version > version):
+        return True
+    return record is None or record.version != version

@@ -1,0 +1,108 @@
+"""From what the tiers found to the pool that is ranked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from orchestrata_memory.cold.base import TermStatistics
+from orchestrata_memory.models import MemoryRecord, MemoryScope
+from orchestrata_memory.retrieval.base import Passage, Slot
+from orchestrata_memory.retrieval.cold_source import ColdFound
+from orchestrata_memory.retrieval.hot_index_table import NEARBY
+
+
+@dataclass(slots=True, kw_only=True)
+class Gathered:
+    """Candidates of both tiers with the records the rules are asked about, by key.
+
+    Attributes:
+        exhausted: There is nothing more to find by looking further.
+    """
+
+    passages: dict[str, Passage] = field(default_factory=dict)
+    records: dict[str, MemoryRecord] = field(default_factory=dict)
+    exhausted: bool = True
+
+    def add_cold(self, found: ColdFound, *, only: Collection[str] | None = None) -> None:
+        """Add what the graph found; a copy of hot's of the same memory stays."""
+        for key, passage in found.passages.items():
+            if key not in self.passages and (only is None or key in only):
+                self.passages[key] = passage
+                self.records[key] = found.records[key]
+
+    def drop(self, keys: Iterable[str]) -> None:
+        """Leave out memories that the caller may not read."""
+        for key in keys:
+            self.passages.pop(key, None)
+            self.records.pop(key, None)
+
+    def by_slot(self) -> dict[Slot, Passage]:
+        """The candidates as context of one another, stored summaries left out."""
+        return {
+            passage.slot: passage
+            for key, passage in self.passages.items()
+            if not self.records[key].sources
+        }
+
+
+def combined(hot: TermStatistics | None, cold: TermStatistics | None) -> TermStatistics:
+    """Statistics over both tiers.
+
+    Cold holds nearly everything that hot holds, so the larger number stands for both.
+    """
+    if hot is None or cold is None:
+        return hot or cold or TermStatistics(documents=0, average_length=0.0)
+    larger = max(hot, cold, key=lambda one: one.documents)
+    terms = {*hot.frequencies, *cold.frequencies}
+    return TermStatistics(
+        documents=larger.documents,
+        average_length=larger.average_length,
+        frequencies={
+            term: max(hot.frequencies.get(term, 0), cold.frequencies.get(term, 0)) for term in terms
+        },
+    )
+
+
+def promising(
+    candidates: Iterable[Passage],
+    neighbours: Mapping[Slot, Passage],
+    statistics: TermStatistics,
+    terms: Sequence[str],
+    count: int,
+) -> set[str]:
+    """Keys of the neighbours that stand beside the best keyword matches, `count` at most.
+
+    An answer is often found by the words of its question.
+    """
+    weights = {term: _idf(statistics, term) for term in terms}
+    scores: dict[str, float] = {}
+    for passage in candidates:
+        held = sum(weights[term] for term in weights.keys() & set(passage.terms))
+        if not held:
+            continue
+        session, volk, position = passage.slot
+        for distance, share in NEARBY:
+            neighbour = neighbours.get((session, volk, position + distance))
+            if neighbour is not None:
+                scores[neighbour.key] = scores.get(neighbour.key, 0.0) + share * held
+    return set(sorted(scores, key=lambda key: (-scores[key], key))[:count])
+
+
+def in_scope(record: MemoryRecord, scope: MemoryScope) -> bool:
+    """Whether a record passes every filter."""
+    return (
+        (scope.session_id is None or record.session_id == scope.session_id)
+        and (scope.task_id is None or record.task_id == scope.task_id)
+        and (scope.volk_id is None or record.volk_id == scope.volk_id)
+        and (scope.project_id is None or record.project_id == scope.project_id)
+        and (scope.portfolio_id is None or record.portfolio_id == scope.portfolio_id)
+        and (scope.date_from is None or record.created_at >= scope.date_from)
+        and (scope.date_to is None or record.created_at <= scope.date_to)
+    )
+
+
+def _idf(statistics: TermStatistics, term: str) -> float:
+    holding = min(statistics.frequencies.get(term, 0), statistics.documents)
+    return math.log1p((statistics.documents - holding + 0.5) / (holding + 0.5))

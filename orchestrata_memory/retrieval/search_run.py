@@ -1,0 +1,367 @@
+"""One search under way: what it found out so far, and its steps."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Coroutine
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+
+from orchestrata_memory.cold.base import FindOrder, Readable, TermStatistics
+from orchestrata_memory.config.settings import SearchSettings
+from orchestrata_memory.embedding.base import Embedder, Encoding
+from orchestrata_memory.errors import (
+    COLD_TIER,
+    HOT_TIER,
+    MemoryEmbeddingError,
+    MemoryUnavailableError,
+)
+from orchestrata_memory.models import MemoryScope
+from orchestrata_memory.retrieval.analysis import TextAnalyzer
+from orchestrata_memory.retrieval.base import Passage, Pool, Slot
+from orchestrata_memory.retrieval.cold_source import ColdFound, ColdSource, cold_passage
+from orchestrata_memory.retrieval.hot_index import HotIndex
+from orchestrata_memory.retrieval.hot_index_table import may_read
+from orchestrata_memory.retrieval.hot_source import HotSource
+from orchestrata_memory.retrieval.pool import Gathered, combined, in_scope, promising
+from orchestrata_memory.retrieval.query import QueryPlan, name_candidates, plan_query
+from orchestrata_memory.retrieval.ranking import context_slots
+from orchestrata_memory.retrieval.search_rights import SearchRights
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+TierChoice = Literal["both", "hot", "cold"]
+EMBEDDING: Final = "embedding"
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchTools:
+    """What every search uses."""
+
+    hot: HotSource
+    cold: ColdSource
+    index: HotIndex
+    embedder: Embedder
+    rights: SearchRights
+    analyzer: TextAnalyzer
+    settings: SearchSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRequest:
+    """What is asked, by whom.
+
+    Attributes:
+        readable: The pre-filter; None when the deployment's rules may allow more.
+    """
+
+    volk_id: str
+    query: str
+    scope: MemoryScope
+    limit: int
+    min_similarity: float
+    now: datetime
+    include_summaries: bool
+    tiers: TierChoice
+    readable: Readable | None
+
+
+class SearchRun:
+    """The state of one search.
+
+    Attributes:
+        asks_hot, asks_cold: Tiers whose candidates are wanted and which answer so far.
+        missing: What was needed and did not answer: tiers, ``embedding``.
+        outdated: Keys whose cold copy proved to be older than what hot holds.
+    """
+
+    def __init__(self, tools: SearchTools, request: SearchRequest) -> None:
+        self._tools = tools
+        self._request = request
+        self._readable_surely = request.readable or Readable(volk_id=request.volk_id)
+        self._plan: QueryPlan | None = None
+        self._encoding: Encoding | None = None
+        self._encoded_text: str | None = None
+        self._statistics = TermStatistics(documents=0, average_length=0.0)
+        self._rights: dict[tuple[str, int], bool] = {}
+        self.hot_up = True
+        self.asks_hot = request.tiers != "cold"
+        self.asks_cold = request.tiers != "hot"
+        self.missing: dict[str, None] = {}
+        self.outdated: set[str] = set()
+
+    @property
+    def plan(self) -> QueryPlan:
+        """The query, understood; after `prepare`."""
+        if self._plan is None:
+            raise RuntimeError("a search is ranked before it was prepared")
+        return self._plan
+
+    @property
+    def encoding(self) -> Encoding | None:
+        """The query's vectors; None when the model does not work."""
+        return self._encoding
+
+    # --- steps ---------------------------------------------------------------------------
+    async def prepare(self) -> None:
+        """Synchronise, decide which tiers to ask, understand and encode the query.
+
+        Raises:
+            MemoryUnavailableError: No tier that is asked answers.
+        """
+        request, tools = self._request, self._tools
+        self.hot_up = await tools.hot.synchronised()
+        if not self.hot_up:
+            self._lose_hot()
+        elif self.asks_hot and self.asks_cold:
+            self.asks_cold = not await self._hot_holds_all()
+        self._plan = await self._understand()
+        await together(self._encode(self.plan.embedding_text), self._embed_pending())
+        hot_statistics = (
+            tools.index.statistics(self.plan.terms, request.scope, self._readable_surely)
+            if self.asks_hot
+            else None
+        )
+        cold_statistics = await self._of_cold(
+            tools.cold.statistics(self.plan.terms, request.scope, self._readable_surely)
+        )
+        self._statistics = combined(hot_statistics, cold_statistics)
+
+    async def gather(self, count: int) -> tuple[Pool, Gathered]:
+        """Candidates by `count`, with context and statistics.
+
+        Raises:
+            MemoryUnavailableError: No tier that is asked answers.
+        """
+        gathered, cold = await together(self._hot_candidates(count), self._cold_candidates(count))
+        gathered.add_cold(cold)
+        gathered.exhausted = gathered.exhausted and cold.exhausted
+        if gathered.exhausted:
+            await self._rest(gathered, count)
+        self._need_a_tier()
+        await self._drop_denied(gathered)
+        context = await self._context(gathered, count)
+        pool = Pool(
+            candidates=tuple(gathered.passages.values()),
+            context=context,
+            statistics=self._statistics,
+        )
+        return pool, gathered
+
+    async def may_read(self, gathered: Gathered, keys: list[str]) -> dict[str, bool]:
+        """Whether the rules let the caller read these candidates; asked once a version."""
+        records = [gathered.records[key] for key in keys]
+        fresh = [record for record in records if (record.key, record.version) not in self._rights]
+        answers = await self._tools.rights.may_read(self._request.volk_id, fresh)
+        for record, ok in zip(fresh, answers, strict=True):
+            self._rights[record.key, record.version] = ok
+        return {record.key: self._rights[record.key, record.version] for record in records}
+
+    def lose_hot(self) -> None:
+        """Redis went away in between: what is left is what this process knew."""
+        self.hot_up = False
+        self.missing[HOT_TIER] = None
+
+    # --- preparing -----------------------------------------------------------------------
+    def _lose_hot(self) -> None:
+        self.lose_hot()
+        self.asks_hot = False
+        self._need_a_tier()
+
+    async def _hot_holds_all(self) -> bool:
+        try:
+            return await self._tools.hot.holds_all(self._request.scope)
+        except MemoryUnavailableError:
+            self._lose_hot()
+            return False
+
+    async def _understand(self) -> QueryPlan:
+        request, tools = self._request, self._tools
+        names = name_candidates(request.query, tools.analyzer)
+        known: frozenset[str] = frozenset()
+        if names and self.asks_hot:
+            known |= tools.index.speakers(names, request.scope, self._readable_surely)
+        if names:
+            of_cold = await self._of_cold(
+                tools.cold.speakers(names, request.scope, self._readable_surely)
+            )
+            known |= of_cold or frozenset()
+        return plan_query(request.query, tools.analyzer, now=request.now, known_speakers=known)
+
+    async def _encode(self, text: str) -> None:
+        if self._encoded_text == text:
+            return
+        try:
+            self._encoding = await self._tools.embedder.embed_query(text)
+            self._encoded_text = text
+        except MemoryEmbeddingError:
+            self._encoding = None
+            self.missing[EMBEDDING] = None
+
+    async def _embed_pending(self) -> None:
+        if not self.asks_hot:
+            return
+        request, tools = self._request, self._tools
+        try:
+            await tools.hot.embed_pending(tools.embedder, request.scope, request.readable)
+        except MemoryEmbeddingError:
+            self.missing[EMBEDDING] = None
+        except MemoryUnavailableError:
+            self.lose_hot()
+
+    # --- gathering -----------------------------------------------------------------------
+    @property
+    def _vector(self) -> NDArray[np.float32] | None:
+        return None if self._encoding is None else self._encoding.vector
+
+    async def _hot_candidates(self, count: int) -> Gathered:
+        if not self.asks_hot:
+            return Gathered()
+        request, index = self._request, self._tools.index
+        found = await index.candidates(
+            self.plan.terms,
+            self._vector,
+            request.scope,
+            request.readable,
+            count,
+            include_summaries=request.include_summaries,
+        )
+        headers = {passage.key: index.header(passage.key) for passage in found.passages}
+        records = {key: header for key, header in headers.items() if header is not None}
+        matched = found.keyword_exhausted and found.vector_exhausted
+        return Gathered(
+            passages={one.key: one for one in found.passages if one.key in records},
+            records=records,
+            exhausted=found.complete if self._all_qualify else matched,
+        )
+
+    @property
+    def _all_qualify(self) -> bool:
+        return self._request.min_similarity <= 0
+
+    async def _cold_candidates(self, count: int) -> ColdFound:
+        request = self._request
+        found = await self._of_cold(
+            self._tools.cold.candidates(
+                self.plan.terms,
+                self._vector,
+                request.scope,
+                request.readable,
+                count,
+                exclude=self.outdated,
+                include_summaries=request.include_summaries,
+            )
+        )
+        if found is None:
+            return ColdFound()
+        self.outdated |= found.outdated
+        return found
+
+    async def _rest(self, gathered: Gathered, count: int) -> None:
+        """Where everything qualifies: what holds no term and has no vector either."""
+        if not self._all_qualify or len(gathered.passages) >= self._statistics.documents:
+            return
+        request, cold = self._request, self._tools.cold
+        records = await self._of_cold(
+            cold.find(
+                request.scope,
+                tags=(),
+                match_all=True,
+                readable=request.readable,
+                order=FindOrder.NEWEST,
+                limit=count,
+                offset=0,
+                include_summaries=request.include_summaries,
+            )
+        )
+        for record in records or ():
+            if record.key not in gathered.passages and cold.current(record):
+                terms = tuple(self._tools.analyzer.terms(record.content))
+                gathered.passages[record.key] = cold_passage(record, terms)
+                gathered.records[record.key] = record
+        gathered.exhausted = records is None or len(records) < count
+
+    async def _drop_denied(self, gathered: Gathered) -> None:
+        """Without a pre-filter, what the rules deny must not even count as context."""
+        if self._request.readable is None:
+            answers = await self.may_read(gathered, list(gathered.passages))
+            gathered.drop([key for key, ok in answers.items() if not ok])
+
+    async def _context(self, gathered: Gathered, count: int) -> dict[Slot, Passage]:
+        candidates = list(gathered.passages.values())
+        context = gathered.by_slot()
+        wanted = context_slots(candidates) - context.keys()
+        beside = Gathered()
+        if self.asks_hot:
+            index = self._tools.index
+            for passage in index.context(wanted, self._request.readable).values():
+                header = index.header(passage.key)
+                if header is not None:
+                    beside.passages[passage.key], beside.records[passage.key] = passage, header
+        wanted -= beside.by_slot().keys()
+        if wanted:
+            found = await self._of_cold(self._tools.cold.neighbours(wanted, self._vector))
+            beside.add_cold(found or ColdFound())
+            beside.drop(
+                [
+                    key
+                    for key, record in beside.records.items()
+                    if not may_read(record, self._request.readable)
+                ]
+            )
+        await self._drop_denied(beside)
+        self._admit(gathered, beside, count)
+        return context | beside.by_slot()
+
+    def _admit(self, gathered: Gathered, beside: Gathered, count: int) -> None:
+        """Let neighbours of good keyword matches be candidates themselves."""
+        chosen = promising(
+            gathered.passages.values(),
+            beside.by_slot(),
+            self._statistics,
+            self.plan.terms,
+            count,
+        )
+        for key in chosen:
+            if in_scope(beside.records[key], self._request.scope):
+                gathered.passages.setdefault(key, beside.passages[key])
+                gathered.records.setdefault(key, beside.records[key])
+
+    # --- a tier that does not answer -----------------------------------------------------
+    async def _of_cold(self, asked: Coroutine[Any, Any, Result]) -> Result | None:
+        """The graph's answer; None when it is not asked or does not answer."""
+        if not self.asks_cold:
+            asked.close()
+            return None
+        try:
+            return await asked
+        except MemoryUnavailableError:
+            self.asks_cold = False
+            self.missing[COLD_TIER] = None
+            return None
+
+    def _need_a_tier(self) -> None:
+        if not self.asks_hot and not self.asks_cold:
+            names = " and ".join(name for name in self.missing if name != EMBEDDING)
+            raise MemoryUnavailableError(names, "nothing can be searched now; try again later")
+
+
+First = TypeVar("First")
+Second = TypeVar("Second")
+
+
+async def together(first: Awaitable[First], second: Awaitable[Second]) -> tuple[First, Second]:
+    """Both results; when one fails the other is stopped, and the error is the plain one."""
+    tasks = asyncio.ensure_future(first), asyncio.ensure_future(second)
+    try:
+        await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        raise
+    return tasks[0].result(), tasks[1].result()
