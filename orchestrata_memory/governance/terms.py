@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-_ATOM: Final = 2
 _STRING: Final = 6
 _REP_UTF8: Final = 0x00100000
 _CVT_TEXT: Final = 0x00000001 | 0x00000002 | 0x00000010 | 0x00000008  # atom, string, numbers
@@ -91,8 +90,7 @@ class Prolog:
     def _put(self, ref: int, value: object) -> None:
         lib = self._held
         if isinstance(value, str):
-            data = value.encode()
-            lib.PL_put_chars(ref, _ATOM | _REP_UTF8, len(data), data)
+            self._put_atom(ref, value)
         elif isinstance(value, Compound):
             self._put_compound(ref, value)
         elif isinstance(value, (list, tuple)):
@@ -106,6 +104,13 @@ class Prolog:
             lib.PL_put_chars(ref, _STRING | _REP_UTF8, len(data), data)
         else:
             raise TypeError(f"no term for {type(value).__name__}")
+
+    def _put_atom(self, ref: int, value: str) -> None:
+        # Not PL_put_chars: the atoms it makes are never collected (seen in 9.0.4).
+        lib, data = self._held, value.encode()
+        atom = lib.PL_new_atom_mbchars(_REP_UTF8, len(data), data)
+        lib.PL_put_atom(ref, atom)
+        lib.PL_unregister_atom(atom)
 
     def _put_compound(self, ref: int, value: Compound) -> None:
         arity = len(value.arguments)
@@ -198,6 +203,9 @@ _SIGNATURES: Final[dict[str, tuple[Any, list[Any]]]] = {
     "PL_new_term_refs": (_TERM, [ctypes.c_int]),
     "PL_copy_term_ref": (_TERM, [_TERM]),
     "PL_new_atom": (_TERM, [ctypes.c_char_p]),
+    "PL_new_atom_mbchars": (_TERM, [ctypes.c_int, ctypes.c_size_t, ctypes.c_char_p]),
+    "PL_put_atom": (ctypes.c_int, [_TERM, _TERM]),
+    "PL_unregister_atom": (None, [_TERM]),
     "PL_atom_chars": (ctypes.c_char_p, [_TERM]),
     "PL_new_functor": (_TERM, [_TERM, ctypes.c_size_t]),
     "PL_put_chars": (ctypes.c_int, [_TERM, ctypes.c_int, ctypes.c_size_t, ctypes.c_char_p]),

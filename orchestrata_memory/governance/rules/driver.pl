@@ -112,6 +112,8 @@ add_term(Clause, Module, Defined0, [Name|Defined0]) :-
 
 check_head(Head, _) :- \+ callable(Head), !, throw(refused('not a clause')).
 check_head(_:_, _) :- !, throw(refused('a clause cannot name a module')).
+check_head(registered(Volk), _) :- Volk == 'SYS:MEMORY', !,
+    throw(refused('SYS:MEMORY is the engine itself and cannot be registered')).
 check_head(Head, Module) :-
     functor(Head, Name, Arity),
     check_owned(Name/Arity),
