@@ -40,6 +40,7 @@ class EmbeddedPart:
         """
         await asyncio.to_thread(self._folder.prepare)
         deadline = time.monotonic() + RUNNING_SECONDS
+        newcomer = not self._use.held
         looking = FileLock(self._folder.start_lock)
         try:
             await self._until(looking.try_exclusive, deadline, "another engine to start it")
@@ -48,7 +49,8 @@ class EmbeddedPart:
             self._check(state)
             return state, await asyncio.to_thread(self._folder.password)
         except BaseException:
-            self._use.release()
+            if newcomer:
+                self._use.release()
             raise
         finally:
             looking.release()
@@ -60,11 +62,15 @@ class EmbeddedPart:
     async def wait_down(self, seconds: float) -> bool:
         """Whether the server and its supervisor are gone, waiting up to that long."""
         deadline = time.monotonic() + seconds
-        while await asyncio.to_thread(self._alive):
+        while await self.alive():
             if time.monotonic() >= deadline:
                 return False
             await asyncio.sleep(POLL_SECONDS)
         return True
+
+    async def alive(self) -> bool:
+        """Whether a supervisor keeps the server."""
+        return await asyncio.to_thread(self._alive)
 
     async def state(self) -> tuple[bool, ServerState | None]:
         """Whether a supervisor runs, and its last word, or that of one that failed."""
@@ -73,12 +79,12 @@ class EmbeddedPart:
     async def _find_or_start(self, deadline: float) -> ServerState:
         launched = False
         while time.monotonic() < deadline:
-            alive = await asyncio.to_thread(self._alive)
+            alive = await self.alive()
             state = await asyncio.to_thread(self._folder.read_state)
-            if state is not None and state.phase == "failed" and (alive or launched):
+            if state is not None and state.phase == "failed" and launched:
                 raise self._failure(state.problem)
             if alive:
-                if state is not None and state.phase == "ready" and _exists(state.supervisor_pid):
+                if state is not None and state.phase == "ready" and _lives(state.supervisor_pid):
                     return state
             elif launched:
                 raise self._failure(f"its supervisor ended: see {self._folder.supervisor_log}")
@@ -139,5 +145,9 @@ class EmbeddedPart:
             await asyncio.sleep(POLL_SECONDS)
 
 
-def _exists(pid: int) -> bool:
-    return bool(psutil.pid_exists(pid))
+def _lives(pid: int) -> bool:
+    """Whether a process runs; one that was killed may hold its locks a moment longer."""
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False

@@ -6,6 +6,8 @@ Traces: REQ-010-003
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -23,8 +25,12 @@ from orchestrata_memory.embedded.layout import (
 )
 from orchestrata_memory.embedded.part import EmbeddedPart
 from orchestrata_memory.embedded.programs import find_arcadedb, find_redis_server
+from orchestrata_memory.errors import MemoryEngineError
 
 STOP_SECONDS = 90.0
+GUARD_SECONDS = 1.0
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +94,7 @@ class EmbeddedServers:
             name: EmbeddedPart(folder, self._options()) for name, folder in self._folders.items()
         }
         self._addresses: EmbeddedAddresses | None = None
+        self._guard: asyncio.Task[None] | None = None
 
     @property
     def addresses(self) -> EmbeddedAddresses:
@@ -121,6 +128,7 @@ class EmbeddedServers:
                 redis_url=_redis_url(*joined["redis"]) if "redis" in joined else None,
                 graph=_graph_address(*joined["graph"]) if "graph" in joined else None,
             )
+            self._guard = asyncio.create_task(self._keep(), name="embedded-servers-guard")
         return self._addresses
 
     async def stop(self, *, wait: bool = False) -> None:
@@ -130,6 +138,11 @@ class EmbeddedServers:
             wait: Return only when they are down, or others use them still after 90 s.
         """
         self._addresses = None
+        if self._guard is not None:
+            self._guard.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._guard
+            self._guard = None
         self._leave_all()
         if wait:
             await asyncio.gather(*(part.wait_down(STOP_SECONDS) for part in self._parts.values()))
@@ -171,6 +184,18 @@ class EmbeddedServers:
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from failures
         return {name: task.result() for name, task in tasks.items()}
+
+    async def _keep(self) -> None:
+        """Have a supervisor that was killed replaced; its successor takes the same ports."""
+        while True:
+            await asyncio.sleep(GUARD_SECONDS)
+            for name, part in self._parts.items():
+                try:
+                    if not await part.alive():
+                        logger.warning("the supervisor of the embedded %s is gone: restart", name)
+                        await part.join()
+                except MemoryEngineError as error:
+                    logger.error("the embedded %s does not come back: %s", name, error)  # noqa: TRY400
 
     def _leave_all(self) -> None:
         for part in self._parts.values():

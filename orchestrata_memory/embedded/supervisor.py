@@ -125,9 +125,14 @@ class Supervisor:
         )
 
     async def _start_somewhere(self) -> None:
-        """Start on free ports; another process may take them first, so try a few."""
+        """Start on free ports; another process may take them first, so try a few.
+
+        The ports of a supervisor that was killed come first: its users still call there.
+        """
         for attempt in range(PORT_ATTEMPTS):
             self._ports = self._kind.choose_ports()
+            if attempt == 0 and self._left is not None and self._left.port:
+                self._ports = Ports(main=self._left.port, http=self._left.http_port)
             try:
                 await self._start()
             except ServerDiedError:
