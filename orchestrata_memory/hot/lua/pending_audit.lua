@@ -1,0 +1,2 @@
+-- The oldest audit records. ARGV: count.
+return call('XRANGE', name.audit, '-', '+', 'COUNT', ARGV[1])
