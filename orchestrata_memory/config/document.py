@@ -1,0 +1,131 @@
+"""A YAML configuration file: strict reading, ``${VARIABLE}`` in values, relative paths."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from orchestrata_memory.errors import MemoryConfigurationError
+
+Tree = dict[str, Any]
+
+_REFERENCE = re.compile(r"\$(?:\$|\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\})")
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """Plain values only, and no key twice: the last one winning silently hides a mistake."""
+
+
+def _mapping(loader: _StrictLoader, node: yaml.MappingNode) -> dict[Hashable, Any]:
+    seen: set[object] = set()
+    for key_node, _ in node.value:
+        key = loader.construct_object(key_node, deep=True)
+        if key in seen:
+            raise yaml.constructor.ConstructorError(
+                None, None, f"the key {key!r} stands twice", key_node.start_mark
+            )
+        seen.add(key)
+    loader.flatten_mapping(node)
+    return loader.construct_mapping(node, deep=True)
+
+
+_StrictLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+
+
+def read_section(path: Path, section: tuple[str, ...]) -> Tree:
+    """The mapping under `section`; empty when the file does not have it.
+
+    Raises:
+        MemoryConfigurationError: The file cannot be read or is not YAML, or something on the way
+            to the section is not a mapping. Names the line, never its text.
+    """
+    value: object = _read(path)
+    for depth, name in enumerate(section):
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            where = ".".join(section[:depth]) or "the document"
+            raise MemoryConfigurationError(f"{path}: {where}: a mapping is needed here")
+        value = value.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise MemoryConfigurationError(f"{path}: {'.'.join(section)}: a mapping is needed here")
+    return value
+
+
+def interpolated(
+    value: object, environ: Mapping[str, str], missing: Callable[[tuple[str, ...], str], None]
+) -> Any:  # noqa: ANN401 - as YAML gives it
+    """The same tree with ``${NAME}`` and ``${NAME:-default}`` in texts replaced.
+
+    ``$$`` is a dollar sign. A text that is one reference to an empty or absent variable with an
+    empty default becomes None.
+
+    Args:
+        value: A tree of YAML.
+        environ: The variables.
+        missing: Called with the path and name of a variable that is not set and has no default.
+    """
+    return _walk(value, (), environ, missing)
+
+
+def _read(path: Path) -> object:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise MemoryConfigurationError(f"{path}: cannot be read: {reason}") from error
+    try:
+        return yaml.load(text, Loader=_StrictLoader)  # noqa: S506 - a SafeLoader
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        line = f" line {mark.line + 1}, column {mark.column + 1}:" if mark else ""
+        raise MemoryConfigurationError(f"{path}:{line} {error.problem}") from None
+    except yaml.YAMLError:
+        raise MemoryConfigurationError(f"{path}: it is not YAML") from None
+
+
+def _walk(
+    value: object,
+    path: tuple[str, ...],
+    environ: Mapping[str, str],
+    missing: Callable[[tuple[str, ...], str], None],
+) -> object:
+    if isinstance(value, dict):
+        return {
+            key: _walk(item, (*path, str(key)), environ, missing) for key, item in value.items()
+        }
+    if isinstance(value, list):
+        return [
+            _walk(item, (*path, str(position)), environ, missing)
+            for position, item in enumerate(value)
+        ]
+    if isinstance(value, str) and "$" in value:
+        return _replaced(value, path, environ, missing)
+    return value
+
+
+def _replaced(
+    text: str,
+    path: tuple[str, ...],
+    environ: Mapping[str, str],
+    missing: Callable[[tuple[str, ...], str], None],
+) -> str | None:
+    def one(match: re.Match[str]) -> str:
+        name, default = match["name"], match["default"]
+        if name is None:
+            return "$"
+        given = environ.get(name)
+        if given or (given is not None and default is None):
+            return given
+        if default is None:
+            missing(path, name)
+        return default or ""
+
+    result = _REFERENCE.sub(one, text)
+    return result if result or not _REFERENCE.fullmatch(text) else None
