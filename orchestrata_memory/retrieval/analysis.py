@@ -11,8 +11,9 @@ a control character, so terms can be joined by blanks.
 
 from __future__ import annotations
 
+import itertools
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -70,7 +71,7 @@ class TextAnalyzer:
         self.language = language
         self._function_words = FUNCTION_WORDS.get(language, frozenset())
         self._question_words = QUESTION_WORDS.get(language, frozenset())
-        self._irregular = IRREGULAR_FORMS.get(language, {})
+        self._irregular: Mapping[str, str] = IRREGULAR_FORMS.get(language, {})
         self._run_terms = lru_cache(maxsize=_WORD_CACHE)(self._terms_of_run)
 
     def terms(self, text: str) -> list[str]:
@@ -165,5 +166,5 @@ def _pairs(characters: str, *, singles: bool) -> Iterator[str]:
     clusters = regex.findall(r"\X", characters)
     if singles or len(clusters) == 1:
         yield from clusters
-    for first, second in zip(clusters, clusters[1:], strict=False):
+    for first, second in itertools.pairwise(clusters):
         yield first + second

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -62,9 +62,15 @@ class Ranked:
     Attributes:
         holds_term: It holds a term of the query itself (stop words aside), so `min_similarity`
             does not apply.
+        explain: Works out `explanation`.
     """
 
     passage: Passage
     score: float
     holds_term: bool
-    explanation: ScoreExplanation
+    explain: Callable[[], ScoreExplanation] = field(repr=False, compare=False)
+
+    @property
+    def explanation(self) -> ScoreExplanation:
+        """How the score came about; worked out when asked for."""
+        return self.explain()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+import unicodedata
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
 import regex
 
 from orchestrata_memory.retrieval.analysis import TextAnalyzer
-from orchestrata_memory.retrieval.dates import TimeConstraint, find_times
+from orchestrata_memory.retrieval.date_phrases import find_times
+from orchestrata_memory.retrieval.dates import TimeSpan
+from orchestrata_memory.retrieval.weights import EVERYTHING, Ingredients
 
 MAX_NAMES: Final = 16
 """Names asked of the stores at most; more than a question can mean."""
@@ -30,6 +34,10 @@ class QueryPlan:
         speaker: The one speaker that the query names, as stored, or None.
         embedding_text: The text to embed: a named speaker speaks in the first person.
         times: The times it speaks of.
+        identifiers: Those of `terms` that are names in a code's or a catalogue's sense (letters
+            with digits or connectors): who asks for one means that one.
+        names: Terms of the speakers' names in it.
+        analyzer: The one that made the terms.
     """
 
     text: str
@@ -37,7 +45,10 @@ class QueryPlan:
     ranking_terms: tuple[str, ...]
     speaker: str | None = None
     embedding_text: str
-    times: tuple[TimeConstraint, ...] = ()
+    times: tuple[TimeSpan, ...] = ()
+    identifiers: tuple[str, ...] = ()
+    names: frozenset[str] = frozenset()
+    analyzer: TextAnalyzer = field(repr=False, compare=False)
 
 
 def name_candidates(text: str, analyzer: TextAnalyzer) -> tuple[str, ...]:
@@ -50,14 +61,19 @@ def name_candidates(text: str, analyzer: TextAnalyzer) -> tuple[str, ...]:
     capitalised = [word for word in words if word[0].isupper()] or words
     pairs = [
         f"{first} {second}"
-        for first, second in zip(capitalised, capitalised[1:], strict=False)
+        for first, second in itertools.pairwise(capitalised)
         if f"{first} {second}" in text
     ]
     return tuple(dict.fromkeys([*pairs, *capitalised]))[:MAX_NAMES]
 
 
 def plan_query(
-    text: str, analyzer: TextAnalyzer, *, now: datetime, known_speakers: Collection[str] = ()
+    text: str,
+    analyzer: TextAnalyzer,
+    *,
+    now: datetime,
+    known_speakers: Collection[str] = (),
+    ingredients: Ingredients = EVERYTHING,
 ) -> QueryPlan:
     """Understand a query.
 
@@ -66,19 +82,29 @@ def plan_query(
         analyzer: The one the entries were analysed with.
         now: What relative times are relative to; aware.
         known_speakers: Those of `name_candidates` that speak in the scope, as stored.
+        ingredients: Evidence to use; for measuring.
     """
     terms = analyzer.query_terms(text)
     named = [name for name in sorted(known_speakers) if _naming(name).search(text)]
-    of_names = {term for name in named for term in analyzer.query_terms(name)}
+    of_names = frozenset(term for name in named for term in analyzer.query_terms(name))
     speaker = named[0] if len(named) == 1 else None
+    in_first_person = speaker is not None and ingredients.first_person
     return QueryPlan(
         text=text,
         terms=terms,
         ranking_terms=tuple(term for term in terms if term not in of_names) or terms,
         speaker=speaker,
-        embedding_text=_in_first_person(text, speaker) if speaker else text,
+        embedding_text=_in_first_person(text, speaker) if speaker and in_first_person else text,
         times=find_times(text, now=now, language=analyzer.language),
+        identifiers=tuple(term for term in terms if _is_identifier(term)),
+        names=of_names,
+        analyzer=analyzer,
     )
+
+
+def _is_identifier(term: str) -> bool:
+    letters = any(letter.isalpha() for letter in term)
+    return letters and not all(letter.isalpha() or unicodedata.combining(letter) for letter in term)
 
 
 def _naming(name: str) -> regex.Pattern[str]:
@@ -88,4 +114,4 @@ def _naming(name: str) -> regex.Pattern[str]:
 def _in_first_person(text: str, speaker: str) -> str:
     """People speak of themselves as I; their names stand in what others say."""
     possessive = regex.compile(rf"(?<!\w){regex.escape(speaker)}['\u2019]s(?!\w)", regex.IGNORECASE)
-    return _naming(speaker).sub("I", possessive.sub("my", text))
+    return str(_naming(speaker).sub("I", possessive.sub("my", text)))

@@ -87,7 +87,8 @@ _IRREGULAR_FORMS: Final = {
         know knew known|lay laid|lead led|lean leant|leap leapt|learn learnt|leave left|lend lent|
         light lit|lose lost|make made|mean meant|meet met|pay paid|prove proven|ride rode ridden|
         ring rang rung|rise rose risen|run ran|say said|see saw seen|seek sought|sell sold|
-        send sent|sew sewn|shake shook shaken|shine shone|shoot shot|show shown|shrink shrank shrunk|
+        send sent|sew sewn|shake shook shaken|shine shone|shoot shot|show shown|
+        shrink shrank shrunk|
         sing sang sung|sink sank sunk|sit sat|sleep slept|slide slid|smell smelt|
         speak spoke spoken|spell spelt|spend spent|spill spilt|spin spun|spoil spoilt|
         spring sprang sprung|stand stood|steal stole stolen|stick stuck|sting stung|
