@@ -16,10 +16,16 @@ ATTEMPTS = 4
 
 
 class RedisServer:
-    """Append-only file, flushed at every write; data and port stay over `kill` and `start`."""
+    """Append-only file, flushed at every write; data and port stay over `kill` and `start`.
 
-    def __init__(self, folder: Path, *, extra_config: str = "") -> None:
+    Without a `program` it runs the server that the engine would start.
+    """
+
+    def __init__(
+        self, folder: Path, *, extra_config: str = "", program: Path | None = None
+    ) -> None:
         self._folder = folder
+        self._program = program
         self._extra = extra_config
         self.password = secrets.token_urlsafe(18)
         self.port = 0
@@ -81,7 +87,7 @@ class RedisServer:
         options = RedisOptions(folder=data, port=port, password=self.password)
         write_private(config, redis_config(options) + self._extra)
         self._process = ServerProcess(
-            [str(find_redis_server()), str(config)], self._folder / "redis.log"
+            [str(self._program or find_redis_server()), str(config)], self._folder / "redis.log"
         )
         self._process.start()
         self.port = port
