@@ -77,9 +77,3 @@ def precision_at(ranked: Sequence[Hashable], relevant: Collection[Hashable], k: 
     if k < 1:
         raise ValueError(f"precision at {k} is not defined")
     return sum(item in relevant for item in ranked[:k]) / k
-
-
-def recall_at(found: Sequence[Hashable], exact: Sequence[Hashable], k: int) -> float:
-    """The share of the exact first `k` that is among the first `k` found; 1 of nothing."""
-    wanted = set(exact[:k])
-    return len(wanted.intersection(found[:k])) / len(wanted) if wanted else 1.0

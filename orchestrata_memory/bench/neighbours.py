@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrata_memory.bench.metrics import mean, recall_at
+from orchestrata_memory.bench.metrics import mean
 from orchestrata_memory.bench.tiers import Tier
 from orchestrata_memory.bench.writers import chunks
 from orchestrata_memory.cold.base import ColdQuery, FindOrder
@@ -46,24 +46,19 @@ async def vector_recall(
     for query in queries:
         vector = (await engine.parts.embedder.embed_query(query)).vector
         found = await _looked_up(engine, tier, vector, scope)
-        recalls.append(recall_with_ties(found, held, vector))
+        recalls.append(recall_of(found, held, vector))
     return mean(recalls)
 
 
-def recall_with_ties(found: Sequence[str], held: Vectors, query: NDArray[np.float32]) -> float:
+def recall_of(found: Sequence[str], held: Vectors, query: NDArray[np.float32]) -> float:
     """Recall at 10 of what was found; a memory as near as the tenth counts as one of the ten."""
     keys, matrix = held
     if not keys:
         return 1.0
-    scores = matrix @ query
-    best = np.argsort(-scores, kind="stable")[:K]
-    tenth = scores[best[-1]]
-    nearness = dict(zip(keys, scores.tolist(), strict=True))
-    exact = [keys[index] for index in best]
-    as_good = [key for key in found[:K] if nearness.get(key, -1.0) >= tenth - _MARGIN]
-    if len(as_good) >= len(exact):
-        return 1.0
-    return max(recall_at(found, exact, K), len(as_good) / len(exact))
+    scores = dict(zip(keys, (matrix @ query).tolist(), strict=True))
+    best = sorted(scores.values(), reverse=True)[:K]
+    as_good = [key for key in found[:K] if scores.get(key, -1.0) >= best[-1] - _MARGIN]
+    return min(len(as_good), len(best)) / len(best)
 
 
 async def _looked_up(

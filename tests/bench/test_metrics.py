@@ -14,7 +14,6 @@ from orchestrata_memory.bench.metrics import (
     mean,
     percentile,
     precision_at,
-    recall_at,
 )
 
 durations = st.lists(st.floats(min_value=0, max_value=1e3), min_size=1, max_size=300)
@@ -68,12 +67,6 @@ def test_precision_divides_by_k_even_when_fewer_were_found():
     assert precision_at(["a", "x", "b"], {"a", "b"}, 2) == pytest.approx(0.5)
     with pytest.raises(ValueError):
         precision_at(["a"], {"a"}, 0)
-
-
-def test_recall_compares_with_the_exact_first_k():
-    assert recall_at(["a", "b", "x"], ["a", "b", "c"], 3) == pytest.approx(2 / 3)
-    assert recall_at(["x", "a"], ["a", "b"], 1) == 0
-    assert recall_at([], [], 10) == 1
 
 
 def test_mean_of_nothing_is_zero():

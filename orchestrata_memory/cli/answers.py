@@ -1,0 +1,151 @@
+"""What a command answers: a document for machines and a view for people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import datetime
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrata_memory.cli.exits import ExitCode
+from orchestrata_memory.models import MemoryEntry
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+Json = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The outcome of a command.
+
+    Attributes:
+        document: What ``--json`` prints.
+        view: Draws the same for people; called only then.
+        exit_code: See `ExitCode`.
+    """
+
+    document: Json
+    view: Callable[[Console], None]
+    exit_code: ExitCode = ExitCode.OK
+
+
+def plain(value: object) -> object:
+    """A value as JSON can hold it: times in ISO 8601, dataclasses as objects."""
+    if isinstance(value, datetime | Enum | Path):
+        return _plain_scalar(value)
+    if isinstance(value, dict):
+        return {str(plain(key)): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item) for item in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return {item.name: plain(getattr(value, item.name)) for item in fields(value)}
+    return value
+
+
+def _plain_scalar(value: datetime | Enum | Path) -> object:
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="microseconds")
+    return value.value if isinstance(value, Enum) else str(value)
+
+
+def dumps(document: object) -> str:
+    """One JSON document, readable and in the order of its fields."""
+    return json.dumps(plain(document), ensure_ascii=False, indent=2, default=str)
+
+
+def entry_document(entry: MemoryEntry, *, embedding: bool = False) -> Json:
+    """An entry for machines; its vector only when asked for."""
+    document = plain(entry)
+    assert isinstance(document, dict)  # noqa: S101 - a dataclass becomes an object
+    if not embedding:
+        document["has_embedding"] = entry.embedding is not None
+        del document["embedding"]
+    return document
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> RenderableType:
+    """A table; numbers to the right."""
+    from rich.table import Table
+
+    drawn = Table(title=title or None, title_justify="left", header_style="bold")
+    listed = [list(row) for row in rows]
+    for number, column in enumerate(columns):
+        numeric = bool(listed) and all(
+            isinstance(row[number], int | float) for row in listed if row[number] is not None
+        )
+        drawn.add_column(
+            column, justify="right" if numeric else "left", overflow="fold", no_wrap=numeric
+        )
+    for row in listed:
+        drawn.add_row(*(_cell(value) for value in row))
+    return drawn
+
+
+def _cell(value: object) -> str:
+    from rich.markup import escape
+
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.3f}" if abs(value) < 1 else f"{value:,.2f}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, datetime):
+        return f"{value.astimezone():%Y-%m-%d %H:%M:%S}"
+    return escape(str(value))
+
+
+def shorten(text: str, width: int = 160) -> str:
+    """One line of a text."""
+    line = " ".join(text.split())
+    return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def entries_table(title: str, entries: Sequence[MemoryEntry]) -> RenderableType:
+    """Entries as rows; with scores where they have any."""
+    scored = any(entry.relevance_score is not None for entry in entries)
+    columns = ["key", "content", "owner", "session", "tags", "created"]
+    rows: list[list[object]] = [
+        [
+            entry.key,
+            shorten(entry.content),
+            entry.volk_id,
+            entry.session_id,
+            ", ".join(entry.tags),
+            entry.created_at,
+        ]
+        for entry in entries
+    ]
+    if scored:
+        columns.insert(0, "score")
+        for row, entry in zip(rows, entries, strict=True):
+            row.insert(0, entry.relevance_score)
+    return table(title, columns, rows)
+
+
+def entry_table(entry: MemoryEntry) -> RenderableType:
+    """One entry, field by field."""
+    document = entry_document(entry)
+    rows = [
+        (name, value if isinstance(value, str | int | float) else json.dumps(value))
+        for name, value in document.items()
+        if value not in (None, [], {}, "")
+    ]
+    return table("", ("field", "value"), [(name, str(value)) for name, value in rows])
+
+
+def show(*renderables: RenderableType) -> Callable[[Console], None]:
+    """A view that prints the given things one after the other."""
+
+    def view(console: Console) -> None:
+        for item in renderables:
+            console.print(item)
+
+    return view

@@ -1,0 +1,107 @@
+"""The entry point ``orchestrata-memory``."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+import typer
+
+from orchestrata_memory.cli.answers import dumps
+from orchestrata_memory.cli.command import signature_with_common
+from orchestrata_memory.cli.commands import register_all
+from orchestrata_memory.cli.exits import ExitCode, describe, exit_code_of
+from orchestrata_memory.cli.options import DEFAULT_ROLES, DEFAULT_VOLK, Options
+
+PROGRAM = "orchestrata-memory"
+DEBUG_VARIABLE = "ORCHESTRATA_MEMORY_DEBUG"
+
+_USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
+"""The root of typer's errors of usage, wherever this release of typer keeps it."""
+
+_HELP = (
+    "The memory of an agent platform: store, find, summarize, inject.\n\n"
+    "Without configuration everything runs on this machine: embedded servers are started, and "
+    f"the Volk {DEFAULT_VOLK} ({', '.join(DEFAULT_ROLES)}) is registered and calls, in a session "
+    "of the day. The servers stay up for a minute after a command, so that the next one is quick; "
+    f"`{PROGRAM} servers stop` ends them at once. Other Volks are named under "
+    "`runtime.memory_engine.governance.volks` of a configuration file, or in the variable "
+    'ORCHESTRATA_MEMORY__GOVERNANCE__VOLKS, such as \'{"ENG:ALPHA": ["team_lead"]}\'.'
+)
+
+
+def build() -> typer.Typer:
+    """The application with all its commands."""
+    app = typer.Typer(
+        name=PROGRAM,
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        add_completion=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        help=_HELP,
+        epilog=f"Exit codes: {describe()}.",
+    )
+
+    def common(*, ctx: typer.Context, **given: object) -> None:
+        ctx.obj = Options().overridden(given)
+
+    signature, annotations = signature_with_common([], with_env=True)
+    common.__signature__ = signature  # type: ignore[attr-defined]
+    common.__annotations__ = annotations
+    app.callback()(common)
+    register_all(app)
+    return app
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit code and never raises.
+
+    Args:
+        arguments: Without the program's name; None takes those of the process.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    as_json = "--json" in given
+    logging.basicConfig(
+        stream=sys.stderr, level=_log_level(), format="%(levelname)s %(name)s: %(message)s"
+    )
+    try:
+        result = build()(args=given, prog_name=PROGRAM, standalone_mode=False)
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except typer.Abort:
+        return ExitCode.INTERRUPTED
+    except _USAGE_ERROR as error:
+        message = getattr(error, "format_message", error.__str__)()
+        _complain("UsageError", f"{message} (see `{PROGRAM} --help`)", as_json=as_json)
+        return ExitCode.USAGE
+    except Exception as error:  # noqa: BLE001 - whatever it is, a person gets one clear line
+        return _fail(error, as_json=as_json)
+    return int(result or ExitCode.OK)
+
+
+def _fail(error: Exception, *, as_json: bool) -> int:
+    code = exit_code_of(error)
+    message = " ".join(str(error).split()) or type(error).__name__
+    if code is ExitCode.BUG:
+        message = f"internal error, please report it ({DEBUG_VARIABLE}=1 shows where): {message}"
+    if os.environ.get(DEBUG_VARIABLE):
+        traceback.print_exception(error, file=sys.stderr)
+    _complain(type(error).__name__, message, as_json=as_json)
+    return code
+
+
+def _complain(kind: str, message: str, *, as_json: bool) -> None:
+    if as_json:
+        sys.stdout.write(dumps({"error": {"type": kind, "message": message}}) + "\n")
+    else:
+        sys.stderr.write(f"error: {message}\n")
+
+
+def _log_level() -> int:
+    if os.environ.get(DEBUG_VARIABLE):
+        return logging.DEBUG
+    return logging.WARNING

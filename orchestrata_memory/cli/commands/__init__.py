@@ -1,0 +1,35 @@
+"""The commands, one module for each group."""
+
+from __future__ import annotations
+
+import typer
+
+from orchestrata_memory.cli.commands import (
+    bench,
+    config,
+    demo,
+    doctor,
+    entries,
+    ingest,
+    queries,
+    servers,
+    sessions,
+    sharing,
+)
+
+
+def register_all(app: typer.Typer) -> None:
+    """Add every command to the application, in the order of its help."""
+    for module in (
+        demo,
+        doctor,
+        entries,
+        queries,
+        sharing,
+        sessions,
+        ingest,
+        bench,
+        config,
+        servers,
+    ):
+        module.register(app)

@@ -1,0 +1,58 @@
+"""The command that examines the machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from orchestrata_memory.cli.answers import Answer, plain, show
+from orchestrata_memory.cli.command import command
+from orchestrata_memory.cli.exits import ExitCode
+from orchestrata_memory.cli.options import Options
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from orchestrata_memory.cli.doctor.check import Check
+
+PANEL = "This machine"
+_MARKS = {"ok": "[green]ok[/green]", "warn": "[yellow]warn[/yellow]", "fail": "[red]fail[/red]"}
+
+
+async def doctor(options: Options) -> Answer:
+    """Say what is installed, running and reachable, with the fix for what is not."""
+    from orchestrata_memory.cli.doctor.report import examine
+    from orchestrata_memory.cli.runtime import settings_of
+
+    checks = await examine(settings_of(options))
+    healthy = all(check.status != "fail" for check in checks)
+    return Answer(
+        document={"healthy": healthy, "checks": [plain(check) for check in checks]},
+        view=show(_drawn(checks), _verdict(healthy=healthy)),
+        exit_code=ExitCode.OK if healthy else ExitCode.CONFIGURATION,
+    )
+
+
+def _drawn(checks: list[Check]) -> RenderableType:
+    from rich.markup import escape
+    from rich.table import Table
+
+    drawn = Table(header_style="bold")
+    for column in ("", "what", "found", "what to do"):
+        drawn.add_column(column, overflow="fold")
+    for check in checks:
+        cells = (check.name, check.detail, check.fix)
+        drawn.add_row(_MARKS[check.status], *(escape(cell) for cell in cells))
+    return drawn
+
+
+def _verdict(*, healthy: bool) -> str:
+    if healthy:
+        return "[green]the engine can run here[/green]"
+    return "[red]the engine cannot run here yet: mend what failed[/red]"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    command(app, "doctor", panel=PANEL)(doctor)

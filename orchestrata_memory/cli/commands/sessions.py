@@ -1,0 +1,47 @@
+"""Commands on sessions: close-session."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from orchestrata_memory.cli.answers import Answer, show
+from orchestrata_memory.cli.closing import close_session
+from orchestrata_memory.cli.command import command
+from orchestrata_memory.cli.exits import ExitCode
+from orchestrata_memory.cli.options import Options
+from orchestrata_memory.cli.runtime import engine_for
+
+PANEL = "Sessions and files"
+
+
+async def close(
+    options: Options,
+    *,
+    session_id: Annotated[
+        str | None, typer.Argument(help="The session; the caller's if omitted.")
+    ] = None,
+) -> Answer:
+    """Close a session: its memories move from Redis to the graph for good."""
+    session = session_id or options.session_id
+    async with engine_for(options) as engine:
+        closed = await close_session(engine, session)
+    text = f"closed {session}: {closed.migrated} memories moved to the graph"
+    if closed.failed:
+        text += f", {closed.failed} are tried again later ({'; '.join(closed.reasons)})"
+    return Answer(
+        document={
+            "session_id": session,
+            "migrated": closed.migrated,
+            "failed": closed.failed,
+            "reasons": list(closed.reasons),
+        },
+        view=show(text),
+        exit_code=ExitCode.UNAVAILABLE if closed.failed else ExitCode.OK,
+    )
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    command(app, "close-session", panel=PANEL)(close)

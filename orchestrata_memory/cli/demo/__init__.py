@@ -1,0 +1,1 @@
+"""The product on a small story, on real servers, with the real model and rules."""

@@ -1,0 +1,1 @@
+"""What is installed, running and reachable, with the fix for what is not."""

@@ -1,0 +1,105 @@
+"""Checks of the machine: Python, platform, Prolog, data directory."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import shutil
+import sys
+from pathlib import Path
+
+import psutil
+
+from orchestrata_memory.cli.doctor.check import Check, fail, installed, ok, warn
+from orchestrata_memory.embedded.layout import DATA_DIR_VARIABLE, default_data_dir
+from orchestrata_memory.embedded.programs import ARCADEDB_GLIBC, platform_problem
+
+OLDEST_PYTHON = (3, 11)
+_PROLOG_PATIENCE_SECONDS = 20
+_LEAST_FREE_BYTES = 1 << 30
+_LEAST_MEMORY_BYTES = 2 << 30
+_INSTALL_PROLOG = "apt-get install swi-prolog-nox (or your system's package of SWI-Prolog)"
+
+
+async def python() -> Check:
+    """The interpreter's version."""
+    found = platform.python_version()
+    if sys.version_info[:2] < OLDEST_PYTHON:
+        return fail("Python", found, "use Python 3.11 or newer")
+    return ok("Python", f"{found} ({sys.executable})")
+
+
+async def machine(*, needs_embedded_graph: bool) -> Check:
+    """System, processor, C library and memory."""
+    libc = " ".join(platform.libc_ver()).strip() or "no glibc"
+    memory = psutil.virtual_memory()
+    detail = (
+        f"{platform.system()} {platform.machine()}, {libc}, {psutil.cpu_count()} processors, "
+        f"{memory.total / (1 << 30):.1f} GiB"
+    )
+    problem = platform_problem(ARCADEDB_GLIBC)
+    if problem is not None:
+        fix = "set runtime.memory_engine.graph.uri and redis.url to servers of your own"
+        judge = fail if needs_embedded_graph else warn
+        return judge("machine", f"{detail}; no embedded graph: {problem}", fix)
+    if memory.available < _LEAST_MEMORY_BYTES:
+        free = memory.available / (1 << 30)
+        return warn("machine", f"{detail}, {free:.1f} GiB free", "free some memory: 2 GiB suffice")
+    return ok("machine", detail)
+
+
+async def prolog() -> Check:
+    """SWI-Prolog and its bridge, tried in a process of its own."""
+    bridge = installed("pyswip")
+    if bridge is None:
+        return fail("SWI-Prolog", "the package pyswip is not installed", "pip install pyswip")
+    question = (
+        "from pyswip import Prolog; p = Prolog(); "
+        "print(next(iter(p.query('current_prolog_flag(version, V)')))['V'])"
+    )
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        question,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(_PROLOG_PATIENCE_SECONDS):
+            output, _ = await process.communicate()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        return fail("SWI-Prolog", "it does not answer", f"reinstall it: {_INSTALL_PROLOG}")
+    number = output.decode(errors="replace").strip()
+    if process.returncode != 0 or not number.isdigit():
+        where = "on PATH, but pyswip cannot use it" if shutil.which("swipl") else "not found"
+        return fail("SWI-Prolog", where, _INSTALL_PROLOG)
+    major, minor, patch = int(number) // 10000, int(number) // 100 % 100, int(number) % 100
+    return ok("SWI-Prolog", f"{major}.{minor}.{patch}, pyswip {bridge}")
+
+
+async def data_dir(configured: Path | None) -> Check:
+    """Where embedded servers and the spare audit file live."""
+    folder = configured or default_data_dir()
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    fix = f"choose another with --data-dir or {DATA_DIR_VARIABLE}"
+    if not existing.is_dir():
+        return fail("data directory", f"{existing} is not a folder", fix)
+    try:
+        free = shutil.disk_usage(existing).free
+        writable = _may_write(existing)
+    except OSError as error:
+        return fail("data directory", f"{folder}: {error.strerror}", fix)
+    if not writable:
+        return fail("data directory", f"{folder} cannot be written", fix)
+    detail = f"{folder} ({free / (1 << 30):.0f} GiB free)"
+    if free < _LEAST_FREE_BYTES:
+        return warn("data directory", detail, f"free some space, or {fix}")
+    return ok("data directory", detail)
+
+
+def _may_write(folder: Path) -> bool:
+    import os
+
+    return os.access(folder, os.W_OK | os.X_OK)

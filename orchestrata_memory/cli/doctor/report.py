@@ -1,0 +1,41 @@
+"""All checks together."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from functools import partial
+
+from orchestrata_memory.cli.doctor import machine, models, servers
+from orchestrata_memory.cli.doctor.check import Check, Look, fail, said
+from orchestrata_memory.config.settings import MemoryEngineSettings
+
+
+def looks(settings: MemoryEngineSettings) -> dict[str, Look]:
+    """Every check by name, ready to be made."""
+    embedding = settings.embedding
+    needs_graph = settings.graph.uri is None
+    return {
+        "Python": machine.python,
+        "machine": partial(machine.machine, needs_embedded_graph=needs_graph),
+        "SWI-Prolog": machine.prolog,
+        "data directory": partial(machine.data_dir, settings.embedded.data_dir),
+        "Redis": partial(servers.redis, settings.redis, settings.embedded),
+        "graph": partial(servers.graph, settings.graph),
+        "model": partial(models.model_files, embedding),
+        "torch": partial(models.torch, embedding),
+        "ONNX": partial(models.onnx, embedding),
+        "token counting": models.token_vocabulary,
+        "Anthropic": partial(models.anthropic, settings.summary),
+    }
+
+
+async def examine(settings: MemoryEngineSettings) -> list[Check]:
+    """Make every check; one that breaks is a failure of its own and hides no other."""
+    return [await _look(name, look()) for name, look in looks(settings).items()]
+
+
+async def _look(name: str, check: Awaitable[Check]) -> Check:
+    try:
+        return await check
+    except Exception as error:  # noqa: BLE001 - a doctor reports, whatever is broken
+        return fail(name, f"the check itself failed: {said(error)}", "please report this")

@@ -1,0 +1,62 @@
+"""Settings and a running engine for one command."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from orchestrata_memory.cli.options import DEFAULT_ROLES, DEFAULT_VOLK, Options
+from orchestrata_memory.models import MemoryContext, memory_context
+
+if TYPE_CHECKING:
+    from orchestrata_memory.config.settings import MemoryEngineSettings
+    from orchestrata_memory.engine.engine import MemoryEngine
+
+LINGER_SECONDS = 60.0
+
+
+def settings_of(options: Options) -> MemoryEngineSettings:
+    """The effective settings: file, environment, options, then what suits a command line.
+
+    Where nobody is registered, the default Volk is; where no linger is configured, the embedded
+    servers outlive a command by `LINGER_SECONDS`.
+
+    Raises:
+        MemoryConfigurationError: The file or a variable is wrong; names the field.
+    """
+    from orchestrata_memory.config.loader import load_settings
+
+    settings = load_settings(options.config, environ=os.environ)
+    embedded = settings.embedded
+    if options.data_dir is not None:
+        embedded = embedded.model_copy(update={"data_dir": options.data_dir})
+    if "linger_seconds" not in embedded.model_fields_set:
+        embedded = embedded.model_copy(update={"linger_seconds": LINGER_SECONDS})
+    governance = settings.governance
+    if not governance.volks:
+        governance = governance.model_copy(update={"volks": {DEFAULT_VOLK: DEFAULT_ROLES}})
+    return settings.model_copy(update={"embedded": embedded, "governance": governance})
+
+
+def context_of(options: Options, *, focus: str | None = None) -> MemoryContext:
+    """The caller as the options name it."""
+    return MemoryContext(
+        volk_id=options.caller,
+        session_id=options.session_id,
+        task_id=options.task,
+        project_id=options.project,
+        provider=options.provider,
+        focus=focus,
+    )
+
+
+@asynccontextmanager
+async def engine_for(options: Options, *, focus: str | None = None) -> AsyncIterator[MemoryEngine]:
+    """A started engine with the options' caller set; stopped at the end."""
+    from orchestrata_memory import open_engine
+
+    async with open_engine(settings_of(options)) as engine:
+        with memory_context(context_of(options, focus=focus)):
+            yield engine
