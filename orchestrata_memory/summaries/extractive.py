@@ -1,0 +1,107 @@
+"""Summaries without a language model: the most wanted sentences, as they were stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrata_memory.models import InjectionStrategy, MemorySummary, SummarizationStrategy
+from orchestrata_memory.summaries.ending import fill_the_end, is_full
+from orchestrata_memory.summaries.layout import BARE_BELOW, Layout
+from orchestrata_memory.summaries.ordering import ordered
+from orchestrata_memory.summaries.packing import Packer
+from orchestrata_memory.summaries.sources import SourceMemory
+from orchestrata_memory.tokens.base import ITokenCounter
+
+Strategy = SummarizationStrategy | InjectionStrategy
+
+_SHARES = 4
+"""One source gives at most this part of the budget before every other had its turn."""
+
+
+def summarize(
+    sources: Sequence[SourceMemory],
+    *,
+    strategy: Strategy,
+    counter: ITokenCounter,
+    max_tokens: int,
+    now: datetime,
+    focus: NDArray[np.float32] | None = None,
+    reader: str | None = None,
+) -> MemorySummary:
+    """The most wanted of what the sources say, within the budget; see `layout` for its form.
+
+    Pure and synchronous: run it in a thread. The same arguments give the same summary.
+
+    Args:
+        sources: Everything the caller may read of the context, each key once, in any order.
+        strategy: What to draw on first; ``hybrid`` gives relevance and recency half each.
+        counter: Counts `max_tokens`; the result never exceeds them by it.
+        max_tokens: The budget, at least 1.
+        now: When it is made; aware.
+        focus: Unit vector of the current context, or None without one.
+        reader: The Volk that will read it; what others said carries their name.
+
+    Returns:
+        Its `source_keys` are exactly the memories that gave at least one word, in order of first
+        use; `omitted` counts those that had more to say than repetition and were left out.
+
+    Traces: REQ-010-021, REQ-010-022, REQ-010-023
+    """
+    layout = Layout(bare=max_tokens < BARE_BELOW, reader=reader)
+    packer = Packer(sources, counter=counter, max_tokens=max_tokens, layout=layout)
+    order = _pack(packer, sources, strategy, focus=focus, now=now)
+    if not is_full(packer.tokens, max_tokens):
+        _use_the_rest(packer, order, counter, layout)
+    used = list(dict.fromkeys(piece.source for piece in packer.pieces))
+    drawn_on = set(used)
+    return MemorySummary(
+        content=packer.text,
+        token_count=packer.tokens,
+        source_count=len(used),
+        source_keys=tuple(sources[index].record.key for index in used),
+        strategy=strategy,
+        created_at=now,
+        counter=counter.name,
+        omitted=sum(1 for index in order if index not in drawn_on and packer.has_more(index)),
+    )
+
+
+def _pack(
+    packer: Packer,
+    sources: Sequence[SourceMemory],
+    strategy: Strategy,
+    *,
+    focus: NDArray[np.float32] | None,
+    now: datetime,
+) -> list[int]:
+    """Fill the budget; the order in which the sources were wanted."""
+    budget = packer.max_tokens
+    share = budget // _SHARES if budget >= BARE_BELOW else None
+    if strategy == InjectionStrategy.HYBRID:
+        relevant = ordered(sources, SummarizationStrategy.RELEVANCE, focus=focus, now=now)
+        recent = ordered(sources, SummarizationStrategy.RECENCY, focus=focus, now=now)
+        packer.fill(relevant, budget=budget // 2, share=share)
+        packer.turned_away.clear()
+        packer.fill(recent, budget=budget, share=share)
+        order = relevant
+    else:
+        order = ordered(sources, SummarizationStrategy(strategy.value), focus=focus, now=now)
+        packer.fill(order, budget=budget, share=share)
+    return order
+
+
+def _use_the_rest(
+    packer: Packer, order: Sequence[int], counter: ITokenCounter, layout: Layout
+) -> None:
+    """Whatever still has room: longer sources, then part of a sentence, at last what repeats."""
+    if not packer.turned_away:
+        packer.fill(order, budget=packer.max_tokens)
+    fill_the_end(packer, order, counter=counter, layout=layout)
+    if is_full(packer.tokens, packer.max_tokens):
+        return
+    if packer.tokens + packer.repeats_tokens(order) > packer.max_tokens:
+        packer.fill_with_repeats(order)
