@@ -8,7 +8,7 @@ its half and says so loudly; with ``CI`` set that is an error.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Literal
 
 import pytest
@@ -17,16 +17,33 @@ from tests.servers.graph import GraphServer
 from tests.servers.neo4j_source import NoNeo4jError
 from tests.servers.pool import ServerPool
 from tests.servers.redis import RedisServer
+from tests.tracing import check_marks, record, write_results
 
 POOL = pytest.StashKey[ServerPool]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what runs on Neo4j, and run each graph's tests together."""
+    """Mark what runs on Neo4j; refuse tests that claim to show too much."""
+    check_marks(items)
     for item in items:
         callspec = getattr(item, "callspec", None)
         if callspec is not None and callspec.params.get("graph_server") == "neo4j":
             item.add_marker(pytest.mark.neo4j)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Keep the outcome of tests that show requirements."""
+    report = yield
+    record(item, report)
+    return report
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write those outcomes where they are asked for."""
+    write_results(session.config)
 
 
 @pytest.hookimpl(trylast=True)

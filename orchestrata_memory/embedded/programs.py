@@ -1,8 +1,6 @@
 """Where the embedded servers' programs are, and what to install when they are not there.
 
 Packages are located without being imported: `arcadedb_embedded` would start a Java bridge.
-
-Traces: REQ-010-003
 """
 
 from __future__ import annotations

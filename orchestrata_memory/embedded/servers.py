@@ -1,6 +1,4 @@
 """The embedded default: an engine's own Redis and graph, with nothing to set up.
-
-Traces: REQ-010-003
 """
 
 from __future__ import annotations

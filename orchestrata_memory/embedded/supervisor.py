@@ -7,8 +7,6 @@ share it. It starts the server, writes where it is, starts it again on the same 
 dies, and stops it cleanly when the last user's lock is gone. Should the supervisor itself be
 killed, the system ends the server too, and whoever comes next waits for the server's lock before
 it touches the data.
-
-Traces: REQ-010-003
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from testcontainers.neo4j import Neo4jContainer
 
 from tests.servers.graph import GraphServer
@@ -45,8 +47,6 @@ class ContainerNeo4j(GraphServer):
         self._container.stop()
 
     def _wait(self) -> None:
-        import time
-
         deadline = time.monotonic() + 120
         while not self.answers():
             if time.monotonic() > deadline:

@@ -54,7 +54,7 @@ def _given(uri: str) -> GraphServer:
 def _container() -> GraphServer | None:
     if not _docker_answers():
         return None
-    from tests.servers.container import ContainerNeo4j
+    from tests.servers.container import ContainerNeo4j  # noqa: PLC0415 - slow, and rarely needed
 
     return ContainerNeo4j(IMAGE)
 

@@ -57,6 +57,7 @@ class ServerProcess:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env=self._env,
+                cwd=self._log.parent,
                 start_new_session=True,
             )
 

@@ -1,0 +1,54 @@
+# `make demo` and `make test` do all the set-up on a fresh Debian with Python 3.11.
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-quick test-servers lint types check bench trace trace-check crash clean
+
+BIN := .venv/bin
+ROUNDS ?= 50
+SEED ?=
+PYTEST_ARGS ?=
+BENCH_ARGS ?=
+TRACE_RESULTS := .trace-results.json
+
+help: ## This list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+setup: ## SWI-Prolog, .venv, the package and its extras; nothing when done before
+	@tools/setup.sh
+
+demo: setup ## The product on real text, in under a minute
+	@$(BIN)/orchestrata-memory demo
+
+test: setup ## All tests: the quick ones, then those on real servers
+	@rm -f $(TRACE_RESULTS)
+	@$(MAKE) --no-print-directory test-quick
+	@$(MAKE) --no-print-directory test-servers
+
+test-quick: setup ## Tests without servers
+	@TRACE_RESULTS=$(TRACE_RESULTS) $(BIN)/pytest -q -m "not servers" $(PYTEST_ARGS)
+
+test-servers: setup ## Tests on Redis, ArcadeDB and Neo4j
+	@TRACE_RESULTS=$(TRACE_RESULTS) $(BIN)/pytest -q -m servers $(PYTEST_ARGS)
+
+lint: setup ## Style
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet .
+
+types: setup ## Types
+	@$(BIN)/mypy
+
+check: lint types trace-check ## Everything that needs no test run
+
+bench: setup ## The latency table (BENCH_ARGS="--check --backend embedded")
+	@$(BIN)/orchestrata-memory bench latency $(BENCH_ARGS)
+
+trace: setup ## Requirement → code → tests, written to the specs
+	@$(BIN)/python tools/trace.py --write
+
+trace-check: setup ## Fails when that table is stale or incomplete
+	@$(BIN)/python tools/trace.py --check
+
+crash: setup ## Kill every part while it writes (ROUNDS=50 SEED=7)
+	@$(BIN)/python -m tests.crash.run --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED))
+
+clean: ## Remove .venv and caches
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis $(TRACE_RESULTS)
