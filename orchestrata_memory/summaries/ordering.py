@@ -16,13 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrata_memory.models import SummarizationStrategy
-from orchestrata_memory.retrieval.weights import MATCH, NEUTRAL_RELEVANCE, RECENCY, RELEVANCE
+from orchestrata_memory.retrieval.weights import MATCH, RECENCY, RELEVANCE
 from orchestrata_memory.summaries.sources import SourceMemory
 
 Floats = NDArray[np.float64]
 
 HALF_LIFE_DAYS: Final = 30.0
 _DAY_SECONDS: Final = 86_400.0
+
+UNSTATED_RELEVANCE: Final = 0.15
+"""What a memory counts as whose metadata say nothing: so much that full stated relevance outweighs
+the best fit and the newest date together, and stated irrelevance still counts below it."""
 
 LIKE_FROM: Final = 0.6
 """Cosine from which two memories count as alike."""
@@ -78,7 +82,7 @@ def relevance(
 
     Traces: REQ-010-043
     """
-    stated = _stated(sources, "relevance", missing=NEUTRAL_RELEVANCE)
+    stated = _stated(sources, "relevance", missing=UNSTATED_RELEVANCE)
     age = np.array(
         [(now - source.record.occurred_at).total_seconds() / _DAY_SECONDS for source in sources]
     )
