@@ -34,11 +34,12 @@ class AuditTrail(HotPart):
                 raise MemoryBackpressureError(limit)
 
     async def pending_audit(self, count: int) -> list[tuple[str, AuditRecord]]:
-        """Oldest records that cold does not hold yet, with their stream ids."""
+        """Oldest records that cold does not hold yet, with their stream ids.
+
+        A damaged record comes with what can be read of it.
+        """
         found: list[Any] = await self._redis.run("pending_audit", count)
-        return [
-            (stream_id.decode(), codec.load_audit(codec.mapping(flat))) for stream_id, flat in found
-        ]
+        return [(stream_id.decode(), _load(stream_id, flat)) for stream_id, flat in found]
 
     async def drained_audit(self, stream_ids: Sequence[str]) -> None:
         """Cold holds these: they go. Idempotent."""
@@ -51,6 +52,10 @@ class AuditTrail(HotPart):
         cursor = "-"
         while cursor:
             last, found = await self._redis.run("audit_of", key, cursor, _PAGE)
-            result += [codec.load_audit(codec.mapping(flat)) for flat in found]
+            result += [_load(stream_id, flat) for stream_id, flat in found]
             cursor = f"({last.decode()}" if last else ""
         return result
+
+
+def _load(stream_id: bytes, flat: Sequence[bytes]) -> AuditRecord:
+    return codec.salvage_audit(stream_id.decode(), codec.mapping(flat))

@@ -216,6 +216,26 @@ def load_audit(fields: Fields) -> AuditRecord:
     )
 
 
+def salvage_audit(stream_id: str, fields: Fields) -> AuditRecord:
+    """The audit record, or what can still be read of a damaged one, which its detail says."""
+    try:
+        return load_audit(fields)
+    except UnreadableRecordError as error:
+        texts = {name: value.decode(errors="replace") for name, value in fields.items()}
+        milliseconds = int(stream_id.split("-", 1)[0])
+        return AuditRecord(
+            audit_id=texts.get(b"audit_id", f"stream-{stream_id}"),
+            operation=texts.get(b"operation", ""),
+            volk_id=texts.get(b"volk_id", ""),
+            session_id=texts.get(b"session_id", ""),
+            key=texts.get(b"key"),
+            rule=texts.get(b"rule", ""),
+            outcome=texts.get(b"outcome", ""),
+            detail=f"damaged: {error}",
+            at=datetime.fromtimestamp(milliseconds / 1000, UTC),
+        )
+
+
 def delegation_fields(delegation: Delegation) -> list[str]:
     """Field, value, … of a delegation; without an expiry the field ``expires_at`` is absent."""
     fields = [

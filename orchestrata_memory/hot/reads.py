@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
+from orchestrata_memory.errors import MemoryStorageError
 from orchestrata_memory.hot import keys
 from orchestrata_memory.hot.base import ChangeBatch, HotState
 from orchestrata_memory.hot.part import READ_CHUNK, HotPart, chunks, load_state
+from orchestrata_memory.models import KeyState
 
 _SCAN_COUNT = 1000
+_log = logging.getLogger(__name__)
 
 
 class Reads(HotPart):
@@ -18,8 +22,10 @@ class Reads(HotPart):
     async def read(self, keys: Sequence[str]) -> dict[str, HotState]:
         """State of each key in one round trip; see `HotStore.read`.
 
+        A damaged copy hides no other: among several keys it is logged and ``unknown``.
+
         Raises:
-            MemoryStorageError: A copy in Redis is damaged; the message names its key.
+            MemoryStorageError: The copy of the only key asked for is damaged.
 
         Traces: REQ-010-011
         """
@@ -28,7 +34,16 @@ class Reads(HotPart):
         wanted = list(dict.fromkeys(keys))
         answers = await self._redis.run_many("read", list(chunks(wanted, READ_CHUNK)))
         states = [state for answer in answers for state in answer]
-        return {key: load_state(key, state) for key, state in zip(wanted, states, strict=True)}
+        result: dict[str, HotState] = {}
+        for key, state in zip(wanted, states, strict=True):
+            try:
+                result[key] = load_state(key, state)
+            except MemoryStorageError as error:
+                if len(wanted) == 1:
+                    raise
+                _log.error("%s", error)  # noqa: TRY400 - the trace would add nothing
+                result[key] = HotState(state=KeyState.UNKNOWN)
+        return result
 
     async def scan(self) -> AsyncIterator[Sequence[str]]:
         """Every key that has a pointer, in batches; a key may come twice.

@@ -17,7 +17,9 @@ SESSION = "session-1"
 OWNER = "ENG:ALPHA"
 
 
-def record(key: str | None = None, content: str = "The pump runs hot.", **fields: Any) -> MemoryRecord:
+def record(
+    key: str | None = None, content: str = "The pump runs hot.", **fields: Any
+) -> MemoryRecord:
     now = datetime.now(UTC)
     values: dict[str, Any] = {
         "key": key or str(uuid.uuid4()),
@@ -62,7 +64,9 @@ def vector(version: int = 1, seed: int = 0, *, tokens: bytes | None = None) -> S
     )
 
 
-async def store(hot: RedisHotStore, made: MemoryRecord | None = None, **fields: Any) -> MemoryRecord:
+async def store(
+    hot: RedisHotStore, made: MemoryRecord | None = None, **fields: Any
+) -> MemoryRecord:
     made = made or record(**fields)
     return await hot.insert(made, audit(key=made.key))
 

@@ -216,15 +216,15 @@ async def test_summaries_fall_with_their_source(hot: RedisHotStore) -> None:
         audit("update"),
         expected_version=1,
         withdrawals=[
-            Withdrawal(
-                key="cold-sum", version=3, volk_id=OWNER, session_id="s0", project_id=None
-            )
+            Withdrawal(key="cold-sum", version=3, volk_id=OWNER, session_id="s0", project_id=None)
         ],
     )
     states = await hot.read(["source", "sum1", "sum2", "cold-sum", "bystander"])
     assert states["source"].state is KeyState.LIVE
     assert states["bystander"].record == bystander
-    assert {key: (states[key].state, states[key].version) for key in ("sum1", "sum2", "cold-sum")} == {
+    assert {
+        key: (states[key].state, states[key].version) for key in ("sum1", "sum2", "cold-sum")
+    } == {
         "sum1": (KeyState.DELETED, first.version + 1),
         "sum2": (KeyState.DELETED, 2),
         "cold-sum": (KeyState.DELETED, 4),

@@ -25,7 +25,7 @@ class RedisServer:
         self, folder: Path, *, extra_config: str = "", program: Path | None = None
     ) -> None:
         self._folder = folder
-        self._program = program
+        self.program = program
         self._extra = extra_config
         self.password = secrets.token_urlsafe(18)
         self.port = 0
@@ -87,7 +87,7 @@ class RedisServer:
         options = RedisOptions(folder=data, port=port, password=self.password)
         write_private(config, redis_config(options) + self._extra)
         self._process = ServerProcess(
-            [str(self._program or find_redis_server()), str(config)], self._folder / "redis.log"
+            [str(self.program or find_redis_server()), str(config)], self._folder / "redis.log"
         )
         self._process.start()
         self.port = port
