@@ -24,6 +24,7 @@ from orchestrata_memory.embedded.layout import default_data_dir
 from orchestrata_memory.embedded.servers import EmbeddedAddresses, EmbeddedServers
 from orchestrata_memory.embedding.factory import build_embedder
 from orchestrata_memory.engine.audit import AuditTrail
+from orchestrata_memory.engine.delegating import Delegations
 from orchestrata_memory.engine.engine import MemoryEngine
 from orchestrata_memory.engine.parts import Parts
 from orchestrata_memory.governance.prolog import PrologGovernance
@@ -34,7 +35,7 @@ from orchestrata_memory.retrieval.analysis import TextAnalyzer
 from orchestrata_memory.retrieval.find import FindPipeline
 from orchestrata_memory.retrieval.hot_index import HotIndex
 from orchestrata_memory.retrieval.search import SearchPipeline
-from orchestrata_memory.summaries.abstractive import build_abstractive
+from orchestrata_memory.summaries.abstractive import AbstractiveSummarizer
 from orchestrata_memory.tokens.registry import CounterRegistry
 
 
@@ -70,8 +71,12 @@ class MemoryContainer(containers.DeclarativeContainer):
     __self__ = providers.Self()
 
     settings = providers.Dependency(instance_of=MemoryEngineSettings)
-    kernel = providers.Dependency(default=providers.Singleton(InProcessKernel))
-    addresses = providers.Dependency(default=EmbeddedAddresses())
+    kernel: providers.Dependency[Kernel] = providers.Dependency(
+        default=providers.Singleton(InProcessKernel)
+    )
+    addresses: providers.Dependency[EmbeddedAddresses] = providers.Dependency(
+        default=EmbeddedAddresses()
+    )
 
     servers = providers.Singleton(_embedded_servers, settings)
     directory = providers.Singleton(ConfiguredDirectory, settings.provided.governance)
@@ -90,23 +95,27 @@ class MemoryContainer(containers.DeclarativeContainer):
         dimension=settings.provided.embedding.dimension,
         server=addresses.provided.graph,
     )
-    embedder = providers.Singleton(build_embedder, settings.provided.embedding, hot)
+    embedder = providers.Singleton(build_embedder, settings.provided.embedding)
     governance = providers.Singleton(PrologGovernance, settings.provided.governance, directory)
-    audit = providers.Singleton(
-        AuditTrail, hot, file=providers.Callable(_audit_file, settings)
+    audit = providers.Singleton(AuditTrail, hot, file=providers.Callable(_audit_file, settings))
+    delegations = providers.Singleton(Delegations, hot, cold, governance)
+    index = providers.Singleton(
+        HotIndex, hot, analyzer, embedder, on_delegations=delegations.provided.refresh
     )
-    index = providers.Singleton(HotIndex, hot, analyzer)
     search = providers.Singleton(
         SearchPipeline, hot, cold, index, embedder, governance, analyzer, settings.provided.search
     )
     find = providers.Singleton(FindPipeline, hot, cold, index, governance)
-    abstractive = providers.Singleton(build_abstractive, settings.provided.summary)
+    abstractive = providers.Singleton(
+        AbstractiveSummarizer.from_settings, settings.provided.summary
+    )
     parts = providers.Singleton(
         Parts,
         hot=hot,
         cold=cold,
         embedder=embedder,
         governance=governance,
+        delegations=delegations,
         audit=audit,
         analyzer=analyzer,
         index=index,

@@ -128,7 +128,7 @@ class MemoryEngine(IMemoryEngine):
             ensure_running=self._ensure_running,
             clock=self._clock,
         )
-        await self._operations.delegations.restore()
+        await parts.delegations.restore()
         await self._operations.upkeep.seed_census()
         await self.kernel.event_bus.subscribe(
             Topic.SESSION_CLOSED, self._on_session_closed, subscriber_id=SYSTEM_VOLK

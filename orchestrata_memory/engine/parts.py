@@ -9,6 +9,7 @@ from orchestrata_memory.cold.base import ColdStore
 from orchestrata_memory.embedded.servers import EmbeddedAddresses
 from orchestrata_memory.embedding.base import Embedder
 from orchestrata_memory.engine.audit import AuditTrail
+from orchestrata_memory.engine.delegating import Delegations
 from orchestrata_memory.governance.base import Governance
 from orchestrata_memory.hot.base import HotStore
 from orchestrata_memory.retrieval.analysis import TextAnalyzer
@@ -39,6 +40,7 @@ class Parts:
     cold: ColdStore
     embedder: Embedder
     governance: Governance
+    delegations: Delegations
     audit: AuditTrail
     analyzer: TextAnalyzer
     index: HotIndex

@@ -17,7 +17,7 @@ ATTEMPTS = 12
 
 def backoff(attempt: int) -> float:
     """Seconds to wait before the next attempt."""
-    return min(0.002 * 2**attempt, 0.25)
+    return min(0.002 * 2.0**attempt, 0.25)
 
 
 class Inserter:

@@ -71,9 +71,17 @@ class Upkeep:
             await self._hot.drained_audit([stream_id for stream_id, _ in pending])
 
     async def seed_census(self) -> None:
-        """Count what cold holds where the hot tier has no counts yet."""
-        if (await self._hot.census(["all"]))["all"] is None:
-            await self._hot.seed_census(await self._cold.counts())
+        """Count what cold holds where the hot tier has no counts yet.
+
+        Hot takes a count only if nothing was written between being asked for the missing names
+        and being told the numbers, hence the order.
+        """
+        if (await self._hot.census(["all"]))["all"] is not None:
+            return
+        known = await self._hot.census(list(await self._cold.counts()))
+        missing = {name for name, count in known.items() if count is None}
+        counts = await self._cold.counts()
+        await self._hot.seed_census({name: counts[name] for name in missing & counts.keys()})
 
     async def _sweep(self) -> None:
         await self._hot.sweep()

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from orchestrata_memory.config.settings import MemoryEngineSettings
 from orchestrata_memory.engine.background import TaskPool
 from orchestrata_memory.engine.changing import Changer
-from orchestrata_memory.engine.delegating import Delegations
 from orchestrata_memory.engine.doorway import Clock, Doorway
 from orchestrata_memory.engine.migrating import Migrator
 from orchestrata_memory.engine.notices import Notices
 from orchestrata_memory.engine.operations.closing import Closing
+from orchestrata_memory.engine.operations.gathering import Gatherer
 from orchestrata_memory.engine.operations.injecting import Injecting
 from orchestrata_memory.engine.operations.reading import Reading
 from orchestrata_memory.engine.operations.searching import Searching
@@ -42,7 +42,6 @@ class Wired:
     summarizing: Summarizing
     injecting: Injecting
     closing: Closing
-    delegations: Delegations
     worker: WriteBehind
     upkeep: Upkeep
     favours: TaskPool
@@ -59,7 +58,7 @@ def wire(
     """Connect parts to operations."""
     hot, cold, governance = parts.hot, parts.cold, parts.governance
     tiers = Tiers(hot, cold, parts.index)
-    delegations = Delegations(hot, cold, governance)
+    delegations = parts.delegations
     rights = ReadingRights(tiers, delegations)
     doorway = Doorway(parts.audit, notices, ensure_running, clock)
     vectorizer = Vectorizer(parts.embedder, late_interaction=settings.embedding.late_interaction)
@@ -67,6 +66,7 @@ def wire(
     promoter = Promoter(hot, cold, vectorizer)
     migrator = Migrator(hot, cold, notices, settings.worker)
     favours = TaskPool("after a search", _FAVOURS)
+    gatherer = Gatherer(parts.find, tiers)
     counter_for = parts.counters.for_context
     writing = Writing(
         doorway=doorway,
@@ -91,11 +91,13 @@ def wire(
     )
     summarizing = Summarizing(
         doorway=doorway,
-        find=parts.find,
+        governance=governance,
+        gatherer=gatherer,
         tiers=tiers,
         embedder=parts.embedder,
         counter_for=counter_for,
         abstractive=parts.abstractive,
+        abstractive_by_default=settings.summary.abstractive,
         writing=writing,
         notices=notices,
     )
@@ -119,10 +121,10 @@ def wire(
             doorway=doorway,
             searching=searching,
             summarizing=summarizing,
+            gatherer=gatherer,
             settings=settings,
         ),
         closing=Closing(doorway=doorway, governance=governance, migrator=migrator),
-        delegations=delegations,
         worker=WriteBehind(hot, cold, vectorizer, parts.analyzer, settings.worker),
         upkeep=Upkeep(
             hot=hot,

@@ -10,7 +10,12 @@ import pytest
 from orchestrata_memory.engine.engine import MemoryEngine
 from orchestrata_memory.errors import MemoryAccessDeniedError, MemoryValidationError
 from orchestrata_memory.interfaces import CXPPacket
-from orchestrata_memory.models import MemoryClassification, MemoryContext, MemoryScope, memory_context
+from orchestrata_memory.models import (
+    MemoryClassification,
+    MemoryContext,
+    MemoryScope,
+    memory_context,
+)
 from tests.engine.conftest import As, RecordingKernel
 
 pytestmark = pytest.mark.servers
