@@ -41,7 +41,7 @@ class Reads(HotPart):
             except MemoryStorageError as error:
                 if len(wanted) == 1:
                     raise
-                _log.error("%s", error)  # noqa: TRY400 - the trace would add nothing
+                _log.error("%s", error)
                 result[key] = HotState(state=KeyState.UNKNOWN)
         return result
 

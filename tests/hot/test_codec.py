@@ -14,7 +14,9 @@ from tests.hot.making import record
 
 _TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=40)
 _TIMES = st.datetimes(
-    min_value=datetime(1971, 1, 1), max_value=datetime(2200, 1, 1), timezones=st.just(UTC)
+    min_value=datetime(1971, 1, 1),  # noqa: DTZ001 - the strategy adds the zone
+    max_value=datetime(2200, 1, 1),  # noqa: DTZ001
+    timezones=st.just(UTC),
 )
 _JSON = st.recursive(
     st.none()

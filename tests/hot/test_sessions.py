@@ -8,7 +8,17 @@ import redis
 from orchestrata_memory.hot import keys
 from orchestrata_memory.hot.store import RedisHotStore
 from orchestrata_memory.models import KeyState
-from tests.hot.making import OWNER, SESSION, audit, drain, later, record, store, vector
+from tests.hot.making import (
+    OWNER,
+    SESSION,
+    audit,
+    confirmation,
+    drain,
+    later,
+    record,
+    store,
+    vector,
+)
 
 pytestmark = pytest.mark.servers
 
@@ -39,8 +49,6 @@ async def test_a_session_moves_out_entry_by_entry(hot: RedisHotStore, raw: redis
 
 
 async def drain_of(hot: RedisHotStore, taken: list) -> list[str]:
-    from tests.hot.making import confirmation
-
     return await hot.confirm([confirmation(each) for each in taken])
 
 

@@ -8,7 +8,17 @@ import redis
 from orchestrata_memory.hot import keys
 from orchestrata_memory.hot.store import RedisHotStore
 from orchestrata_memory.models import KeyState
-from tests.hot.making import OWNER, SESSION, audit, drain, later, record, store, vector
+from tests.hot.making import (
+    OWNER,
+    SESSION,
+    audit,
+    confirmation,
+    drain,
+    later,
+    record,
+    store,
+    vector,
+)
 
 pytestmark = pytest.mark.servers
 
@@ -77,8 +87,6 @@ async def test_a_pending_ttl_is_renewed_before_it_runs_out(
 
 
 async def drain_only(hot: RedisHotStore, key: str) -> None:
-    from tests.hot.making import confirmation
-
     taken = await hot.take("w", count=10, block_seconds=0)
     await hot.confirm([confirmation(each) for each in taken if each.key == key])
 

@@ -8,12 +8,13 @@ import json
 import pytest
 import redis
 
+from orchestrata_memory.config.settings import RedisSettings
 from orchestrata_memory.errors import MemoryBackpressureError
 from orchestrata_memory.hot import keys
 from orchestrata_memory.hot.base import OutboxKind, OutboxRecord, VersionConflictError, Withdrawal
 from orchestrata_memory.hot.store import RedisHotStore
 from orchestrata_memory.models import KeyState
-from tests.hot.making import OWNER, SESSION, audit, drain, later, record, store
+from tests.hot.making import OWNER, SESSION, audit, confirmation, drain, later, record, store
 
 pytestmark = pytest.mark.servers
 
@@ -185,8 +186,6 @@ async def test_a_lost_claim_refuses_the_insert(hot: RedisHotStore) -> None:
 
 
 async def test_a_full_outbox_refuses_stores_but_not_deletions(clean_redis) -> None:
-    from orchestrata_memory.config.settings import RedisSettings
-
     hot = RedisHotStore(RedisSettings(), url=clean_redis.url, outbox_limit=10)
     await hot.open()
     try:
@@ -278,6 +277,4 @@ async def test_each_operation_takes_one_round_trip(hot: RedisHotStore) -> None:
     assert await trips(hot.replace(later(made), audit("update"), expected_version=1)) == 1
     assert await trips(hot.tombstone(later(made), audit("delete"))) == 1
     taken = await hot.take("w", count=10, block_seconds=0)
-    from tests.hot.making import confirmation
-
     assert await trips(hot.confirm([confirmation(r) for r in taken])) == 1
