@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -172,11 +173,21 @@ class HotIndex(HotMirror):
     def missing_vectors(
         self, scope: MemoryScope, readable: Readable | None, limit: int
     ) -> list[str]:
-        """Keys of the newest memories of the scope without a vector."""
+        """Keys of the newest memories of the scope without a vector, if they can have one."""
         rows = self._table.select(scope, readable).rows
         without = rows[~np.isin(rows, self._vectors.with_vectors(rows), assume_unique=True)]
-        newest = np.argsort(-self._table.columns.created[without], kind="stable")[:limit]
-        return [self._table.at(row).header.key for row in without[newest].tolist()]
+        newest = without[np.argsort(-self._table.columns.created[without], kind="stable")]
+        entries = map(self._table.at, newest.tolist())
+        return [
+            entry.header.key
+            for entry in islice((one for one in entries if not one.unembeddable), limit)
+        ]
+
+    def give_up_on_vector(self, key: str, version: int) -> None:
+        """Note that the model fails on this version's text."""
+        entry = self._table.get(key)
+        if entry is not None and entry.header.version == version:
+            entry.unembeddable = True
 
     # --- find ----------------------------------------------------------------------------
     def find(

@@ -45,6 +45,7 @@ class Entry:
         terms: Index terms in text order, as shared strings.
         replica: The copy is a replica; the memory itself lives in cold.
         tokens: Packed token vectors, if its vector came with some.
+        unembeddable: The model failed on this text; it is found by keywords only.
     """
 
     row: int
@@ -56,6 +57,7 @@ class Entry:
     relevance: float | None
     replica: bool
     tokens: bytes | None = None
+    unembeddable: bool = False
 
     def passage(self, cosine: float | None = None) -> Passage:
         """What ranking needs to know."""

@@ -16,6 +16,9 @@ from orchestrata_memory.retrieval.hot_index import HotIndex
 MOST_PENDING: Final = 256
 """Entries a search embeds before it answers; older ones follow by the worker."""
 
+MOST_AWAITED: Final = 2_048
+"""Entries whose vectors a search looks for in Redis, where a worker may have put them."""
+
 _CENSUS_ATTEMPTS: Final = 3
 
 
@@ -56,8 +59,9 @@ class HotSource:
     ) -> None:
         """Embed the newest memories of the scope that have no vector yet.
 
-        So what was stored is found by meaning at once; the worker, which attaches vectors for
-        all processes, gets these from the embedder's cache.
+        So what was stored is found by meaning at once. Vectors that a worker of any process has
+        attached since are taken over first; this process's worker gets what is embedded here
+        from the embedder's cache.
 
         Raises:
             MemoryEmbeddingError: The model does not work.
@@ -65,14 +69,22 @@ class HotSource:
 
         Traces: REQ-010-008
         """
-        keys = self._index.missing_vectors(scope, readable, MOST_PENDING)
+        keys = self._index.missing_vectors(scope, readable, MOST_AWAITED)
         if not keys:
             return
-        states = await self._hot.read(keys)
+        attached = await self._hot.vectors(keys)
+        pending = [
+            key for key in keys if key not in attached or not self._index.attach(key, attached[key])
+        ]
+        await self._embed(embedder, pending[:MOST_PENDING])
+
+    async def _embed(self, embedder: Embedder, keys: Sequence[str]) -> None:
+        states = await self.read(keys)
         records = [state.record for state in states.values() if state.record is not None]
-        encodings = await embedder.embed([record.content for record in records])
+        encodings = await embedder.embed([record.content for record in records]) if records else []
         for record, encoding in zip(records, encodings, strict=True):
             if encoding is None:
+                self._index.give_up_on_vector(record.key, record.version)
                 continue
             vector = StoredVector(
                 version=record.version,
