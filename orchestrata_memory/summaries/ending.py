@@ -27,15 +27,29 @@ def is_full(tokens: int, max_tokens: int) -> bool:
 
 
 def fill_the_end(
-    packer: Packer, order: Sequence[int], *, counter: ITokenCounter, layout: Layout
-) -> None:
+    packer: Packer,
+    order: Sequence[int],
+    *,
+    counter: ITokenCounter,
+    layout: Layout,
+    settle: bool,
+) -> bool:
     """End with a part of a sentence, if the budget is not full and there is one to cut.
 
-    The first sentence that fills it is taken, else the one that comes nearest. A cut keeps at
-    least one word; it falls between words where that still fills the budget.
+    A cut keeps at least one word; it falls between words where that still fills the budget.
+
+    Args:
+        packer: What was packed.
+        order: In which order the sources are wanted.
+        counter: What counts.
+        layout: How it reads.
+        settle: Take the one that comes nearest when none fills the budget.
+
+    Returns:
+        Whether the budget is full.
     """
     if is_full(packer.tokens, packer.max_tokens):
-        return
+        return True
     nearest: tuple[int, Piece] | None = None
     for candidate in _candidates(packer, order):
         for piece in (candidate, layout.plain(candidate)):
@@ -44,9 +58,10 @@ def fill_the_end(
                 nearest = cut
             if nearest is not None and is_full(nearest[0], packer.max_tokens):
                 packer.end_with(nearest[1])
-                return
-    if nearest is not None and nearest[0] > packer.tokens:
+                return True
+    if settle and nearest is not None and nearest[0] > packer.tokens:
         packer.end_with(nearest[1])
+    return False
 
 
 def _candidates(packer: Packer, order: Sequence[int]) -> Iterator[Piece]:

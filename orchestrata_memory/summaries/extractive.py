@@ -100,8 +100,9 @@ def _use_the_rest(
     """Whatever still has room: longer sources, then part of a sentence, at last what repeats."""
     if not packer.turned_away:
         packer.fill(order, budget=packer.max_tokens)
-    fill_the_end(packer, order, counter=counter, layout=layout)
-    if is_full(packer.tokens, packer.max_tokens):
-        return
-    if packer.tokens + packer.repeats_tokens(order) > packer.max_tokens:
-        packer.fill_with_repeats(order)
+    repeats = packer.tokens + packer.repeats_tokens(order) > packer.max_tokens
+    full = fill_the_end(packer, order, counter=counter, layout=layout, settle=not repeats)
+    if repeats and not full:
+        packer.admit_repeats()
+        packer.fill(order, budget=packer.max_tokens)
+        fill_the_end(packer, order, counter=counter, layout=layout, settle=True)

@@ -71,6 +71,7 @@ class Packer:
         self._said = Said()
         self._tokens = 0
         self._exact = True
+        self._lenient = False
 
     @property
     def text(self) -> str:
@@ -100,16 +101,17 @@ class Packer:
                     break
         self._trim(budget)
 
-    def fill_with_repeats(self, order: Sequence[int]) -> None:
-        """Take what was passed over because it resembles something that was said."""
-        for source in order:
-            for sentence in self._line(source).repeats:
-                if not self._said.is_same(sentence.text):
-                    self._try(source, sentence, self.max_tokens)
-        self._trim(self.max_tokens)
+    def admit_repeats(self) -> None:
+        """From now on turn away only the very same; what was passed over comes first again."""
+        self._lenient = True
+        self.turned_away.clear()
+        for line in self._lines.values():
+            line.sentences = [*line.repeats, *line.sentences[line.at :]]
+            line.at = 0
+            line.repeats = []
 
     def repeats_tokens(self, order: Sequence[int]) -> int:
-        """Tokens of what `fill_with_repeats` could take."""
+        """Tokens of what `admit_repeats` would admit."""
         texts = {item.text for source in order for item in self._line(source).repeats}
         return sum(map(self._counter.count, texts))
 
@@ -181,12 +183,13 @@ class Packer:
         line = self._line(source)
         while line.at < len(line.sentences):
             sentence = line.sentences[line.at]
-            if self._said.is_repetition(sentence.text):
-                if not self._said.is_same(sentence.text):
-                    line.repeats.append(sentence)
+            if self._said.is_same(sentence.text):
                 line.at += 1
-                continue
-            yield sentence
+            elif not self._lenient and self._said.is_repetition(sentence.text):
+                line.repeats.append(sentence)
+                line.at += 1
+            else:
+                yield sentence
 
     def _piece(self, source: int, sentence: Sentence) -> Piece:
         after = self.pieces[-1] if self.pieces else None
