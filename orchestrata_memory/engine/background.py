@@ -11,6 +11,8 @@ from orchestrata_memory.errors import MemoryEngineError
 
 log = logging.getLogger(__name__)
 
+_CANCEL_AGAIN_SECONDS = 0.5
+
 
 class Periodic:
     """Runs a step again and again until stopped; a failing step is logged and tried again.
@@ -96,9 +98,14 @@ class TaskPool:
 
 
 async def cancel_and_wait(task: asyncio.Task[None]) -> None:
-    """Cancel `task` and wait until it has ended."""
-    task.cancel()
-    await asyncio.wait({task})
+    """Cancel `task` and wait until it has ended.
+
+    Again and again: on Python 3.11 `asyncio.wait_for`, which the Redis driver uses, can lose a
+    cancellation that arrives in the moment its inner step ends.
+    """
+    while not task.done():
+        task.cancel()
+        await asyncio.wait({task}, timeout=_CANCEL_AGAIN_SECONDS)
 
 
 def _describe(error: Exception) -> str:
