@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from orchestrata_memory.config.settings import GovernanceSettings
-from orchestrata_memory.governance.directory import ConfiguredDirectory
 from orchestrata_memory.governance.prolog import PrologGovernance
 from orchestrata_memory.governance.rulebook import RuleSource
-from tests.governance.samples import VOLKS, MovableClock
+from tests.governance.samples import VOLKS, ChangingDirectory, MovableClock
 
 
 @pytest.fixture
@@ -39,10 +38,10 @@ async def open_governance(clock, write_rules):
             *, own: str | None = None, volks=VOLKS, directory=None, rules: RuleSource | None = None
         ) -> PrologGovernance:
             files = () if own is None else (write_rules(own),)
-            settings = GovernanceSettings(volks=volks, rule_files=files)
+            settings = GovernanceSettings(rule_files=files)
             governance = PrologGovernance(
                 settings,
-                directory or ConfiguredDirectory(settings),
+                directory or ChangingDirectory(volks),
                 clock=clock,
                 rules=rules,
             )

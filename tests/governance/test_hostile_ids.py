@@ -146,12 +146,17 @@ async def test_nothing_of_a_question_stays_behind(governance):
 CLEAN_PROCESS = """
 import asyncio, locale, sys
 from orchestrata_memory.config.settings import GovernanceSettings
-from orchestrata_memory.governance.directory import ConfiguredDirectory
 from orchestrata_memory.governance.prolog import PrologGovernance
 
+class Directory:
+    async def volks(self):
+        return {"A": frozenset()}
+
+    async def revision(self):
+        return 1
+
 async def main():
-    settings = GovernanceSettings(volks={"A": ()})
-    governance = PrologGovernance(settings, ConfiguredDirectory(settings))
+    governance = PrologGovernance(GovernanceSettings(), Directory())
     await governance.open()
     print(await governance.is_registered("A"), await governance.is_registered("'), halt."))
     await governance.close()

@@ -12,12 +12,11 @@ import pytest
 from orchestrata_memory.config.settings import GovernanceSettings
 from orchestrata_memory.errors import MemoryGovernanceError
 from orchestrata_memory.governance import prolog as prolog_module
-from orchestrata_memory.governance.directory import ConfiguredDirectory
 from orchestrata_memory.governance.machine import DRIVER, PrologMachine
 from orchestrata_memory.governance.terms import Compound
 from orchestrata_memory.interfaces import HealthStatus
 from orchestrata_memory.models import MemoryClassification
-from tests.governance.samples import OTHER, OWNER, VOLKS, delegation, record
+from tests.governance.samples import OTHER, OWNER, VOLKS, ChangingDirectory, delegation, record
 
 
 @pytest.mark.traces("REQ-010-046")
@@ -153,12 +152,10 @@ WITHOUT_PROLOG = """
 import asyncio, sys
 from orchestrata_memory.config.settings import GovernanceSettings
 from orchestrata_memory.errors import MemoryGovernanceError
-from orchestrata_memory.governance.directory import ConfiguredDirectory
 from orchestrata_memory.governance.prolog import PrologGovernance
 
 async def main():
-    settings = GovernanceSettings()
-    governance = PrologGovernance(settings, ConfiguredDirectory(settings))
+    governance = PrologGovernance(GovernanceSettings(), None)
     for _ in range(2):
         try:
             await governance.open()
@@ -186,5 +183,4 @@ def test_a_missing_prolog_is_said_with_the_way_out():
 
 @pytest.fixture
 def governance_settings():
-    settings = GovernanceSettings(volks=VOLKS)
-    return settings, ConfiguredDirectory(settings)
+    return GovernanceSettings(), ChangingDirectory(VOLKS)

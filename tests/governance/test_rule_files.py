@@ -8,10 +8,18 @@ import pytest
 
 from orchestrata_memory.config.settings import GovernanceSettings
 from orchestrata_memory.errors import MemoryGovernanceError
-from orchestrata_memory.governance.directory import ConfiguredDirectory
 from orchestrata_memory.governance.prolog import PrologGovernance
 from orchestrata_memory.models import MemoryClassification
-from tests.governance.samples import ADMIN, LEAD, OTHER, OWNER, VOLKS, delegation, record
+from tests.governance.samples import (
+    ADMIN,
+    LEAD,
+    OTHER,
+    OWNER,
+    VOLKS,
+    ChangingDirectory,
+    delegation,
+    record,
+)
 
 GUIDE = Path(__file__).parents[2] / "specs/010-memory-engine/governance.md"
 
@@ -133,8 +141,8 @@ async def test_a_file_that_is_missing_or_not_utf8_is_named(tmp_path):
     latin = tmp_path / "latin.pl"
     latin.write_bytes("ok(1).\nrole('Müller').\n".encode("latin-1"))
     for path, words in ((missing, "cannot be read"), (latin, "line 2: not UTF-8")):
-        settings = GovernanceSettings(volks=VOLKS, rule_files=(path,))
-        governance = PrologGovernance(settings, ConfiguredDirectory(settings))
+        settings = GovernanceSettings(rule_files=(path,))
+        governance = PrologGovernance(settings, ChangingDirectory(VOLKS))
         with pytest.raises(MemoryGovernanceError) as caught:
             await governance.open()
         assert words in str(caught.value)
