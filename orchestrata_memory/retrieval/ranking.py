@@ -39,6 +39,7 @@ from orchestrata_memory.retrieval.pool_view import Floats, PoolView, Rows
 from orchestrata_memory.retrieval.query import QueryPlan
 from orchestrata_memory.retrieval.weights import CONTEXT_OFFSETS, EVERYTHING, Ingredients
 
+_OF_TEXT = ("keywords", "cosine")
 _LATE = ("late_own", "late_window")
 
 
@@ -123,7 +124,7 @@ class _Judge:
         first = self._first_evidence()
         parts = {
             "relevance": Evidence(weights.RELEVANCE, relevances(self._candidates)),
-            "match": Evidence(weights.MATCH, _mean(first, self._view.candidates)),
+            "match": Evidence(weights.MATCH, _mean(_standing_in(first), self._view.candidates)),
             "recency": Evidence(
                 weights.RECENCY,
                 recencies(
@@ -132,7 +133,7 @@ class _Judge:
             ),
         }
         late = self._late_evidence(_best_rows(_total(parts), weights.LATE_DEPTH))
-        match = _normalised({**first, **late})
+        match = _normalised({**first, **late} if late else _standing_in(first))
         parts["match"] = Evidence(weights.MATCH, _mean(match, self._view.candidates))
         return Verdict(self._view, self._table, _total(parts), parts, match)
 
@@ -201,6 +202,16 @@ class _Judge:
             if term not in self._plan.names
         ]
         return max(known, default=0.0)
+
+
+def _standing_in(first: dict[str, Evidence]) -> dict[str, Evidence]:
+    """Without late interaction, keywords and cosine take its place, so others weigh no more."""
+    late = weights.LATE_OWN + weights.LATE_WINDOW
+    factor = 1 + late / (weights.KEYWORDS + weights.COSINE)
+    return {
+        name: Evidence(one.weight * factor, one.values) if name in _OF_TEXT else one
+        for name, one in first.items()
+    }
 
 
 def _best_rows(scores: Floats, count: int) -> Rows:
