@@ -1,5 +1,4 @@
-"""The embedded default: an engine's own Redis and graph, with nothing to set up.
-"""
+"""The embedded default: an engine's own Redis and graph, with nothing to set up."""
 
 from __future__ import annotations
 
