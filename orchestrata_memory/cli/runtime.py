@@ -55,8 +55,9 @@ def context_of(options: Options, *, focus: str | None = None) -> MemoryContext:
 @asynccontextmanager
 async def engine_for(options: Options, *, focus: str | None = None) -> AsyncIterator[MemoryEngine]:
     """A started engine with the options' caller set; stopped at the end."""
+    settings = settings_of(options)
     from orchestrata_memory import open_engine
 
-    async with open_engine(settings_of(options)) as engine:
+    async with open_engine(settings) as engine:
         with memory_context(context_of(options, focus=focus)):
             yield engine

@@ -217,11 +217,12 @@ async def scale(
     keep: KeepOption = False,
 ) -> Answer:
     """Grow a store of generated texts with known neighbours, and measure at each size."""
+    steps = _sizes(sizes)
     from orchestrata_memory.bench.environment import environment
     from orchestrata_memory.bench.scale import run_scale
     from orchestrata_memory.cli.progress import Bars
 
-    steps, settings = _sizes(sizes), settings_of(options)
+    settings = settings_of(options)
     reports = []
     for name in ("hot", "cold"):
         if tier in {ScaleTier.BOTH, name}:

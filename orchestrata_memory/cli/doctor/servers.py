@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from orchestrata_memory.cli.doctor.check import Check, fail, ok, said, warn
@@ -112,10 +113,14 @@ async def _ask_graph(settings: GraphSettings) -> tuple[str, str]:
     assert settings.uri is not None  # noqa: S101 - the caller looked
     password = settings.password.get_secret_value() if settings.password else None
     auth = (settings.username, password) if password else None
-    async with AsyncGraphDatabase.driver(
-        settings.uri, auth=auth, connection_timeout=_PATIENCE_SECONDS
-    ) as driver:
-        await driver.execute_query("RETURN 1", database_=settings.database)
+    async with (
+        asyncio.timeout(2 * _PATIENCE_SECONDS),
+        AsyncGraphDatabase.driver(
+            settings.uri, auth=auth, connection_timeout=_PATIENCE_SECONDS
+        ) as driver,
+        driver.session(database=settings.database) as session,
+    ):
+        await (await session.run("RETURN 1")).consume()
         info = await driver.get_server_info()
     return info.agent, ".".join(map(str, info.protocol_version))
 
