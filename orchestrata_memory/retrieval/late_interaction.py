@@ -112,7 +112,7 @@ def _best_by_passage(
     if not owners:
         return None
     signs = np.frombuffer(b"".join(packed), dtype=np.uint8).reshape(sum(counts), -1)
-    states = _SIGNS[signs].reshape(len(signs), -1)[:, :dimension]
+    states = np.take(_SIGNS, signs, axis=0).reshape(len(signs), -1)[:, :dimension]
     similarity = states @ (pieces.T / math.sqrt(dimension))
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
     best = np.full((len(view.passages) + 1, len(pieces)), np.nan, dtype=np.float32)

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from orchestrata_memory.cold.base import TermStatistics
-from orchestrata_memory.retrieval.base import Passage
 from orchestrata_memory.retrieval.pool_view import Floats, PoolView
 from orchestrata_memory.retrieval.weights import KEYWORD_WINDOW, LENGTH_PENALTY, SATURATION
 
@@ -39,9 +38,10 @@ class TermTable:
         """Count the terms of a query."""
         counts = np.zeros((len(view.passages) + 1, len(terms)))
         columns = {term: column for column, term in enumerate(terms)}
+        asked = columns.keys()
         for row, passage in enumerate(view.passages):
-            if not columns.keys().isdisjoint(passage.terms):
-                _count(passage, columns, counts[row])
+            for term in asked & passage.terms:
+                counts[row, columns[term]] = passage.terms.count(term)
         lengths = np.array([*(len(passage.terms) for passage in view.passages), 0], dtype=float)
         return cls(terms, counts, lengths)
 
@@ -101,10 +101,3 @@ def identifier_shares(view: PoolView, table: TermTable, identifiers: Sequence[st
         return np.zeros(view.candidates)
     shares: Floats = (table.counts[: view.candidates, columns] > 0).mean(axis=1)
     return shares
-
-
-def _count(passage: Passage, columns: Mapping[str, int], row: Floats) -> None:
-    for term in passage.terms:
-        column = columns.get(term)
-        if column is not None:
-            row[column] += 1

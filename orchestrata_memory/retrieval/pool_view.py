@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orchestrata_memory.retrieval.base import Passage, Pool
 from orchestrata_memory.retrieval.weights import CONTEXT_OFFSETS
+
+_STREAM_LENGTH: Final = 2**40
+"""More than any stream holds."""
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -40,29 +44,39 @@ class PoolView:
         keys = {passage.key for passage in candidates}
         others = [pool.context[slot] for slot in sorted(pool.context)]
         passages = (*candidates, *(other for other in others if other.key not in keys))
-        rows = {passage.slot: row for row, passage in enumerate(passages) if passage.slot[2] > 0}
-        nothing = len(passages)
+        places = _places(passages)
+        by_offset = _rows_at(places, (*CONTEXT_OFFSETS, 1))
         neighbours = {
-            offset: _rows_at(candidates, offset, rows, nothing) for offset in CONTEXT_OFFSETS
+            offset: by_offset[index, : len(candidates)]
+            for index, offset in enumerate(CONTEXT_OFFSETS)
         }
         cosines = np.array(
             [np.nan if passage.cosine is None else passage.cosine for passage in passages],
             dtype=np.float64,
         )
-        following = _rows_at(passages, 1, rows, nothing)
-        return cls(passages, len(candidates), neighbours, following, cosines)
+        return cls(passages, len(candidates), neighbours, by_offset[-1], cosines)
 
     def of_candidates(self, values: Floats) -> Floats:
         """The candidates' part of an array by row."""
         return values[: self.candidates]
 
 
-def _rows_at(
-    passages: Sequence[Passage], offset: int, rows: dict[tuple[str, str, int], int], nothing: int
-) -> Rows:
-    """Rows of the passages at an offset in the same stream."""
-    found = [
-        rows.get((slot[0], slot[1], slot[2] + offset), nothing) if slot[2] > 0 else nothing
-        for slot in (passage.slot for passage in passages)
-    ]
-    return np.array(found, dtype=np.intp)
+def _places(passages: Sequence[Passage]) -> NDArray[np.int64]:
+    """One number for each slot, neighbours next to each other; streams lie far apart."""
+    streams: dict[tuple[str, str], int] = {}
+    places = np.empty(len(passages), dtype=np.int64)
+    for row, passage in enumerate(passages):
+        session, volk, position = passage.slot
+        # a passage without a position is a stream of its own
+        stream = (session, volk) if position > 0 else ("", passage.key)
+        places[row] = streams.setdefault(stream, len(streams)) * _STREAM_LENGTH + position
+    return places
+
+
+def _rows_at(places: NDArray[np.int64], offsets: Sequence[int]) -> Rows:
+    """By offset and row, the row at that offset in the same stream, or the row after the last."""
+    order = np.argsort(places, kind="stable")
+    ordered = places[order]
+    wanted = places[None, :] + np.array(offsets, dtype=np.int64)[:, None]
+    found = np.minimum(np.searchsorted(ordered, wanted), len(places) - 1)
+    return np.where(ordered[found] == wanted, order[found], len(places)).astype(np.intp)
