@@ -11,12 +11,13 @@ import asyncio
 import atexit
 import locale
 import sys
-import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from importlib.resources import as_file, files
 from itertools import count
-from typing import Final, TypeVar
+from queue import SimpleQueue
+from threading import Lock, Thread
+from typing import Any, Final, NamedTuple, TypeVar
 
 from orchestrata_memory.errors import MemoryGovernanceError
 from orchestrata_memory.governance.terms import Compound, Prolog, PrologFailure
@@ -37,12 +38,14 @@ class PrologMachine:
     """
 
     _shared: PrologMachine | None = None
-    _lock: Final = threading.Lock()
+    _lock: Final = Lock()
 
     def __init__(self) -> None:
-        self._executor = ThreadPoolExecutor(1, thread_name_prefix="orchestrata-memory-prolog")
+        self._jobs: SimpleQueue[_Job] = SimpleQueue()
         self._prolog: Prolog | None = None
         self._numbers = count(1)
+        # A daemon: a rule that waits for ever must not keep the process from ending.
+        Thread(target=self._work, name="orchestrata-memory-prolog", daemon=True).start()
 
     @classmethod
     def shared(cls) -> PrologMachine:
@@ -63,17 +66,47 @@ class PrologMachine:
             MemoryGovernanceError: SWI-Prolog is missing, or the work failed.
             TimeoutError: It took longer than `timeout` seconds, waiting for the thread included.
         """
-        future: Future[Result] = self._executor.submit(self._do, work)
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Result] = loop.create_future()
+        self._jobs.put(_Job(work, loop, future))
         async with asyncio.timeout(timeout):
-            return await asyncio.wrap_future(future)
+            return await future
 
-    def _do(self, work: Callable[[Prolog], Result]) -> Result:
+    def _work(self) -> None:
+        while True:
+            job = self._jobs.get()
+            if job.future.done():  # its caller has given up
+                continue
+            try:
+                answer, error = self._do(job.work), None
+            except Exception as caught:  # noqa: BLE001 - it is the caller's
+                answer, error = None, caught
+            with suppress(RuntimeError):  # the caller's loop has ended
+                job.loop.call_soon_threadsafe(_deliver, job.future, answer, error)
+            del job, answer, error  # nothing of a question is kept while waiting for the next
+
+    def _do(self, work: Callable[[Prolog], Any]) -> object:
         if self._prolog is None:
             self._prolog = _begin()
         try:
             return work(self._prolog)
         except PrologFailure as failure:
             raise MemoryGovernanceError(f"Prolog gave no answer: {failure}") from failure
+
+
+class _Job(NamedTuple):
+    work: Callable[[Prolog], Any]
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+
+
+def _deliver(future: asyncio.Future[Any], answer: object, error: Exception | None) -> None:
+    if future.done():
+        return
+    if error is None:
+        future.set_result(answer)
+    else:
+        future.set_exception(error)
 
 
 def _begin() -> Prolog:
