@@ -68,6 +68,10 @@ class Governance(Protocol):
 
     async def can_delegate(self, volk_id: str, delegate: str) -> Decision: ...
 
+    async def can_revoke(self, volk_id: str, delegate: str) -> Decision:
+        """Whether `volk_id` may take back its delegation, also from a Volk that is gone."""
+        ...
+
     async def can_audit(self, volk_id: str, owner: str | None, key: str) -> Decision:
         """Whether `volk_id` may read the audit trail of a key that `owner` owns or owned."""
         ...

@@ -110,7 +110,10 @@ def _deliver(future: asyncio.Future[Any], answer: object, error: Exception | Non
 
 
 def _begin() -> Prolog:
-    prolog = Prolog(_library())
+    try:
+        prolog = Prolog(_library())
+    except AttributeError as error:  # a function of its interface is not there
+        raise MemoryGovernanceError(f"{MISSING}: this one is too old") from error
     rules = files("orchestrata_memory.governance").joinpath("rules", "driver.pl")
     try:
         prolog.attach()

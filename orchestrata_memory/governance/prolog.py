@@ -230,7 +230,6 @@ class PrologGovernance:
         return await self._ask("can_delegate", volk_id, delegate)
 
     async def can_revoke(self, volk_id: str, delegate: str) -> Decision:
-        """Whether `volk_id` may take back what it delegated."""
         return await self._ask("can_revoke", volk_id, delegate)
 
     async def can_audit(self, volk_id: str, owner: str | None, key: str) -> Decision:
