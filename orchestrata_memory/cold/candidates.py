@@ -11,20 +11,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from orchestrata_memory.cold.base import ColdCandidates, ColdHit, ColdQuery
 from orchestrata_memory.cold.connection import GraphConnection
 from orchestrata_memory.cold.dialect import Row, SearchIndexes
-from orchestrata_memory.cold.filters import Filters, filters_of
+from orchestrata_memory.cold.filters import UNFILTERED, Filters, filters_of
 from orchestrata_memory.cold.lucene import any_of
-from orchestrata_memory.cold.queries import filled, query
-from orchestrata_memory.cold.rows import floats, hit_from
+from orchestrata_memory.cold.queries import query
+from orchestrata_memory.cold.rows import hit_from
 from orchestrata_memory.cold.together import side_by_side
+from orchestrata_memory.cold.vectors import VectorReader
 
-SCAN_LIMIT = 1000
+SCAN_LIMIT = 600
 """Scopes up to this size are scanned exactly."""
 
 _WIDEN = 4
 _SLACK = 16
+_NARROW = ("scope_session_id", "scope_task_id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +55,7 @@ class CandidateFinder:
     ) -> None:
         self._connection = connection
         self._indexes = indexes
-        self._dimension = dimension
+        self._reader = VectorReader(connection, dimension=dimension)
 
     async def candidates(self, asked: ColdQuery) -> ColdCandidates:
         """See `ColdStore.candidates`.
@@ -58,43 +63,42 @@ class CandidateFinder:
         Traces: REQ-010-016, REQ-010-017, REQ-010-039
         """
         filters = filters_of(asked.scope, asked.readable)
-        vector = None if asked.vector is None else floats(asked.vector)
+        vector = self._reader.comparable(asked.vector)
         by_keyword, by_vector = await side_by_side(
             (self._by_keyword(asked, filters), self._by_vector(asked, filters, vector))
         )
         keys = list(dict.fromkeys((*by_keyword.keys, *by_vector.keys)))
         return ColdCandidates(
-            hits=tuple(await self.hits(keys, filters, vector)),
+            hits=tuple(await self._hits("hits_by_key", {"keys": keys}, filters, vector)),
             keyword_exhausted=by_keyword.exhausted,
             vector_exhausted=by_vector.exhausted,
         )
 
-    async def hits(
-        self, keys: Sequence[str], filters: Filters, vector: list[float] | None
+    async def at_slots(
+        self, slots: Sequence[str], vector: NDArray[np.float32] | None
     ) -> list[ColdHit]:
-        """The records of the keys that still pass, with their cosines."""
-        if not keys:
-            return []
-        parameters = {**filters.parameters, "keys": keys, **self._vector_parameters(vector)}
-        rows = await self._connection.read(filters.fill("hits_by_key"), parameters)
-        return [self._hit(row) for row in rows]
-
-    async def at_slots(self, slots: Sequence[str], vector: list[float] | None) -> list[ColdHit]:
         """The memories at the slots."""
-        if not slots:
+        given = self._reader.comparable(vector)
+        return await self._hits("hits_by_slot", {"slots": slots}, UNFILTERED, given)
+
+    async def _hits(
+        self,
+        name: str,
+        wanted: Mapping[str, Sequence[str]],
+        filters: Filters,
+        vector: list[float] | None,
+    ) -> list[ColdHit]:
+        if not any(wanted.values()):
             return []
-        parameters = {"slots": slots, **self._vector_parameters(vector)}
-        rows = await self._connection.read(filled("hits_by_slot"), parameters)
-        return [self._hit(row) for row in rows]
+        rows = await self._reader.read(name, filters, vector, wanted)
+        return [self._hit(values) for (hits,) in rows for values in hits]
 
     def _hit(self, row: Row) -> ColdHit:
         similarity = row[2]
         cosine = None if similarity is None else self._connection.dialect.cosine(similarity)
         return hit_from(row, cosine)
 
-    def _vector_parameters(self, vector: list[float] | None) -> dict[str, Any]:
-        return {"vector": vector, "dimension": self._dimension}
-
+    # --- by keyword ----------------------------------------------------------------------
     async def _by_keyword(self, asked: ColdQuery, filters: Filters) -> _Found:
         queries = any_of(asked.terms)
         if not queries:
@@ -104,65 +108,82 @@ class CandidateFinder:
         return _Found(keys=tuple(keys), exhausted=all(part.exhausted for part in found))
 
     async def _by_lucene(self, asked: ColdQuery, filters: Filters, lucene: str) -> _Found:
-        parameters = {**filters.parameters, "index": self._indexes.terms, "lucene": lucene}
         text = filters.fill("keys_by_terms")
-        return await self._until_enough(asked, text, parameters)
-
-    async def _until_enough(
-        self, asked: ColdQuery, text: str, parameters: Mapping[str, Any]
-    ) -> _Found:
-        """Ask with a growing limit until enough remains without the excluded keys."""
+        named = {**filters.parameters, "index": self._indexes.terms, "lucene": lucene}
         limit = _first_limit(asked)
         while True:
-            rows = await self._connection.read(text, {**parameters, "limit": limit})
-            found = _without_excluded(rows, asked)
-            if len(rows) < limit:
-                return _cut(found, asked.count, complete=True)
-            if len(found) > asked.count:
-                return _cut(found, asked.count, complete=False)
+            keys = await self._keys(text, {**named, "limit": limit})
+            found = _judged(keys, asked, limit)
+            if found is not None:
+                return found
             limit *= _WIDEN
 
+    # --- by vector -----------------------------------------------------------------------
     async def _by_vector(
         self, asked: ColdQuery, filters: Filters, vector: list[float] | None
     ) -> _Found:
         if vector is None:
             return _NOTHING
-        parameters = {**filters.parameters, "vector": vector, "dimension": self._dimension}
-        name = await self._scan_for(filters)
-        if name is not None:
-            return await self._until_enough(asked, filters.fill(name), parameters)
-        found = await self._by_index(asked, filters, parameters)
-        if found is not None:
-            return found
-        return await self._until_enough(asked, filters.fill("keys_by_scan"), parameters)
+        total = await self._count(query("count_memories"), {})
+        if total <= SCAN_LIMIT:
+            return await self._by_scan("keys_by_scan", asked, filters, vector)
+        width = _first_limit(asked) * (2 if filters.is_scoped or filters.is_restricted else 1)
+        if not any(name in filters.parameters for name in _NARROW):
+            found = await self._by_index(asked, filters, vector, width)
+            if found is not None:
+                return found
+        scan = await self._scan_for(filters)
+        while scan is None:
+            width *= _WIDEN
+            if width * 2 >= total:
+                scan = "keys_by_scan"
+            elif (found := await self._by_index(asked, filters, vector, width)) is not None:
+                return found
+        return await self._by_scan(scan, asked, filters, vector)
 
     async def _scan_for(self, filters: Filters) -> str | None:
         """The scan that suits a small scope or a caller who may read little; None: neither."""
-        bound = {**filters.parameters, "bound": SCAN_LIMIT + 1}
-        name = "count_scope" if filters.is_scoped else "count_memories"
-        if await self._count(filters.fill(name), bound) <= SCAN_LIMIT:
+        if filters.is_scoped and await self._is_small(filters.fill("count_scope"), filters):
             return "keys_by_scan"
-        if not filters.is_restricted:
-            return None
-        if await self._count(query("count_readable"), bound) <= SCAN_LIMIT:
+        if filters.is_restricted and await self._is_small(query("count_readable"), filters):
             return "keys_by_scan_of_readable"
         return None
 
+    async def _is_small(self, text: str, filters: Filters) -> bool:
+        bound = {**filters.parameters, "bound": SCAN_LIMIT + 1}
+        return await self._count(text, bound) <= SCAN_LIMIT
+
+    async def _by_scan(
+        self, name: str, asked: ColdQuery, filters: Filters, vector: list[float]
+    ) -> _Found:
+        limit = _first_limit(asked)
+        while True:
+            rows = await self._reader.read(name, filters, vector, {"limit": limit})
+            found = _judged(rows[0][0], asked, limit)
+            if found is not None:
+                return found
+            limit *= _WIDEN
+
     async def _by_index(
-        self, asked: ColdQuery, filters: Filters, parameters: Mapping[str, Any]
+        self, asked: ColdQuery, filters: Filters, vector: list[float], width: int
     ) -> _Found | None:
-        """The nearest by the index; None when a scan is the cheaper way to enough of them."""
-        total = await self._count(query("count_memories"), {})
-        text = filters.fill("keys_by_vector")
-        width = 2 * _first_limit(asked)
-        named = {**parameters, "index": self._indexes.vector}
-        while width * 2 < total:
-            rows = await self._connection.read(text, {**named, "width": width, "limit": width})
-            found = _without_excluded(rows, asked)
-            if len(found) > asked.count:
-                return _cut(found, asked.count, complete=False)
-            width *= _WIDEN
-        return None
+        """Enough of the `width` nearest, or None when too few of them pass."""
+        parameters = {
+            **filters.parameters,
+            "index": self._indexes.vector,
+            "vector": vector,
+            "width": width,
+            "limit": width,
+        }
+        keys = await self._keys(filters.fill("keys_by_vector"), parameters)
+        found = [key for key in keys if key not in asked.exclude]
+        if len(found) < asked.count:
+            return None
+        return _Found(keys=tuple(found[: asked.count]), exhausted=False)
+
+    async def _keys(self, text: str, parameters: Mapping[str, Any]) -> list[str]:
+        rows = await self._connection.read(text, parameters)
+        return list(rows[0][0])
 
     async def _count(self, text: str, parameters: Mapping[str, Any]) -> int:
         rows = await self._connection.read(text, parameters)
@@ -174,9 +195,11 @@ def _first_limit(asked: ColdQuery) -> int:
     return asked.count + 1 + min(len(asked.exclude), asked.count + _SLACK)
 
 
-def _without_excluded(rows: Sequence[Row], asked: ColdQuery) -> list[str]:
-    return [row[0] for row in rows if row[0] not in asked.exclude]
-
-
-def _cut(keys: Sequence[str], count: int, *, complete: bool) -> _Found:
-    return _Found(keys=tuple(keys[:count]), exhausted=complete and len(keys) <= count)
+def _judged(keys: Sequence[str], asked: ColdQuery, limit: int) -> _Found | None:
+    """What was found, or None when the excluded keys left too little of a cut answer."""
+    found = [key for key in keys if key not in asked.exclude]
+    complete = len(keys) < limit
+    if not complete and len(found) <= asked.count:
+        return None
+    exhausted = complete and len(found) <= asked.count
+    return _Found(keys=tuple(found[: asked.count]), exhausted=exhausted)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrata_memory.cold.base import Readable
-from orchestrata_memory.cold.queries import filled
+from orchestrata_memory.cold.queries import CAREFUL, TRUSTING, filled
 from orchestrata_memory.cold.rows import instant
 from orchestrata_memory.models import MemoryScope
 
@@ -45,9 +45,15 @@ class Filters:
     def is_restricted(self) -> bool:
         return self.readable != "true"
 
-    def fill(self, name: str) -> str:
-        """The query of that name with these conditions."""
-        return filled(name, self.scope, self.readable)
+    def fill(self, name: str, *, careful: bool = False) -> str:
+        """The query of that name with these conditions.
+
+        Args:
+            name: Name of the query.
+            careful: Look at each vector before it is compared.
+        """
+        sound = CAREFUL if careful else TRUSTING
+        return filled(name, self.scope, self.readable, sound)
 
 
 def filters_of(scope: MemoryScope, readable: Readable | None) -> Filters:
@@ -76,3 +82,7 @@ def filters_of(scope: MemoryScope, readable: Readable | None) -> Filters:
         readable="true" if readable is None else _READABLE,
         parameters=parameters,
     )
+
+
+UNFILTERED = Filters(scope="true", readable="true", parameters={})
+"""No conditions."""

@@ -1,7 +1,8 @@
 """Queries live in files of their own, named after what they do, and are read once.
 
-A query may hold the places ``/*scope*/``, ``/*readable*/`` and ``/*record*/``: comments to the
-server, filled here with fixed text (never with a caller's values, which are always parameters).
+A query may hold the places ``/*scope*/``, ``/*readable*/``, ``/*sound*/`` and ``/*record*/``:
+comments to the server, filled here with fixed text (never with a caller's values, which are always
+parameters).
 """
 
 from __future__ import annotations
@@ -25,8 +26,16 @@ def statements(name: str, suffix: str = "cypher") -> tuple[str, ...]:
     return tuple(part.strip() for part in "\n".join(lines).split(";") if part.strip())
 
 
+TRUSTING = "m.embedding IS NOT NULL"
+"""Condition on a vector of our own making."""
+
+CAREFUL = "size(m.embedding) = $dimension AND any(x IN m.embedding WHERE x <> 0.0)"
+"""Condition on a vector that anyone may have made; some ten times as dear."""
+
+
 @cache
-def filled(name: str, scope: str = "true", readable: str = "true") -> str:
+def filled(name: str, scope: str = "true", readable: str = "true", sound: str = TRUSTING) -> str:
     """The query with its places filled."""
     text = query(name).replace("/*scope*/", scope).replace("/*readable*/", readable)
+    text = text.replace("/*sound*/", sound)
     return text.replace("/*record*/", query("fragment_record"))

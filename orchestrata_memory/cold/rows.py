@@ -89,13 +89,8 @@ def vector_properties(vector: StoredVector, dimension: int) -> Properties:
     Raises:
         ValueError: Another dimension, a value that is not finite, or all zeros.
     """
-    values = np.asarray(vector.vector, dtype=np.float32)
-    if values.shape != (dimension,):
-        raise ValueError(f"its vector has the shape {values.shape}, the graph holds ({dimension},)")
-    if not np.isfinite(values).all() or not values.any():
-        raise ValueError("its vector is all zeros or not finite")
     properties: Properties = {
-        "embedding": values.tolist(),
+        "embedding": sound(vector.vector, dimension),
         "embedding_model": vector.model,
     }
     if vector.tokens is not None:
@@ -168,9 +163,18 @@ def vector_from(values: Sequence[float]) -> NDArray[np.float32]:
     return np.asarray(values, dtype=np.float32)
 
 
-def floats(vector: NDArray[np.float32]) -> list[float]:
-    """A vector as a parameter."""
-    return [float(value) for value in vector]
+def sound(vector: NDArray[np.float32], dimension: int) -> list[float]:
+    """A vector as a parameter.
+
+    Raises:
+        ValueError: Another dimension, a value that is not finite, or all zeros.
+    """
+    values = np.asarray(vector, dtype=np.float32)
+    if values.shape != (dimension,):
+        raise ValueError(f"its vector has the shape {values.shape}, the graph holds ({dimension},)")
+    if not np.isfinite(values).all() or not values.any():
+        raise ValueError("its vector is all zeros or not finite")
+    return [float(value) for value in values]
 
 
 def relationships_of(record: MemoryRecord) -> Mapping[str, Sequence[str]]:

@@ -1,8 +1,15 @@
-"""Statistics of what one caller may read in one scope, exact at the moment of asking."""
+"""Statistics of what one caller may read in one scope.
+
+How often a term occurs is asked from the index each time. The number and the mean length of the
+memories need a walk over all of them, so they are kept for a few seconds and forgotten with every
+write of this process: exact within a process, at most `FRESH_SECONDS` behind another one.
+"""
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
+from time import monotonic
 
 from orchestrata_memory.cold.base import Readable, TermStatistics
 from orchestrata_memory.cold.connection import GraphConnection
@@ -12,36 +19,75 @@ from orchestrata_memory.cold.lucene import quoted
 from orchestrata_memory.cold.together import side_by_side
 from orchestrata_memory.models import MemoryScope
 
+FRESH_SECONDS = 5.0
+_KEPT = 256
 
-async def term_statistics(
-    connection: GraphConnection,
-    indexes: SearchIndexes,
-    terms: Sequence[str],
-    scope: MemoryScope,
-    readable: Readable | None,
-) -> TermStatistics:
-    """See `ColdStore.statistics`; the two parts are asked for side by side."""
-    filters = filters_of(scope, readable)
-    size, counts = await side_by_side(
-        (
-            connection.read(filters.fill("scope_statistics"), filters.parameters),
-            _frequencies(connection, indexes, terms, filters),
+_Scope = tuple[MemoryScope, Readable | None]
+_Size = tuple[int, float]
+
+
+class Statistics:
+    """Counts documents and terms.
+
+    Args:
+        connection: The open connection.
+        indexes: Names of the search indexes.
+    """
+
+    def __init__(self, connection: GraphConnection, indexes: SearchIndexes) -> None:
+        self._connection = connection
+        self._indexes = indexes
+        self._sizes: OrderedDict[_Scope, tuple[float, _Size]] = OrderedDict()
+        self._writes = 0
+
+    def forget(self) -> None:
+        """The graph changed."""
+        self._writes += 1
+        self._sizes.clear()
+
+    async def of(
+        self, terms: Sequence[str], scope: MemoryScope, readable: Readable | None
+    ) -> TermStatistics:
+        """See `ColdStore.statistics`."""
+        filters = filters_of(scope, readable)
+        known = self._known((scope, readable))
+        if known is None:
+            rows, size = await side_by_side(
+                (self._frequencies(terms, filters), self._walk((scope, readable), filters))
+            )
+            known = (size[0][0], size[0][1])
+        else:
+            rows = await self._frequencies(terms, filters)
+        documents, average = known
+        counted = {row[0]: row[1] for row in rows}
+        return TermStatistics(
+            documents=max(documents, *counted.values(), 0) if counted else documents,
+            average_length=average,
+            frequencies=dict.fromkeys(terms, 0) | counted,
         )
-    )
-    documents, average = size[0]
-    return TermStatistics(
-        documents=documents,
-        average_length=float(average or 0.0),
-        frequencies=dict.fromkeys(terms, 0) | {row[0]: row[1] for row in counts},
-    )
 
+    def _known(self, asked: _Scope) -> _Size | None:
+        entry = self._sizes.get(asked)
+        if entry is None or monotonic() - entry[0] > FRESH_SECONDS:
+            return None
+        return entry[1]
 
-async def _frequencies(
-    connection: GraphConnection, indexes: SearchIndexes, terms: Sequence[str], filters: Filters
-) -> list[Row]:
-    distinct = [term for term in dict.fromkeys(terms) if term.strip()]
-    if not distinct:
-        return []
-    asked = [{"text": term, "lucene": quoted(term)} for term in distinct]
-    parameters = {**filters.parameters, "index": indexes.terms, "terms": asked}
-    return await connection.read(filters.fill("term_frequencies"), parameters)
+    async def _walk(self, asked: _Scope, filters: Filters) -> list[Row]:
+        writes, began = self._writes, monotonic()
+        rows = await self._connection.read(filters.fill("scope_statistics"), filters.parameters)
+        documents, average = rows[0]
+        size = int(documents), float(average or 0.0)
+        if writes == self._writes:
+            self._sizes[asked] = (began, size)
+            self._sizes.move_to_end(asked)
+            while len(self._sizes) > _KEPT:
+                self._sizes.popitem(last=False)
+        return [size]
+
+    async def _frequencies(self, terms: Sequence[str], filters: Filters) -> list[Row]:
+        distinct = [term for term in dict.fromkeys(terms) if term.strip()]
+        if not distinct:
+            return []
+        asked = [{"text": term, "lucene": quoted(term)} for term in distinct]
+        parameters = {**filters.parameters, "index": self._indexes.terms, "terms": asked}
+        return await self._connection.read(filters.fill("term_frequencies"), parameters)

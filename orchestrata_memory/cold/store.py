@@ -29,8 +29,8 @@ from orchestrata_memory.cold.failures import PART, DriverFailure, translated
 from orchestrata_memory.cold.filters import filters_of
 from orchestrata_memory.cold.queries import filled, query
 from orchestrata_memory.cold.related import related
-from orchestrata_memory.cold.rows import floats, record_from, slot_of, vector_from
-from orchestrata_memory.cold.statistics import term_statistics
+from orchestrata_memory.cold.rows import record_from, slot_of, vector_from
+from orchestrata_memory.cold.statistics import Statistics
 from orchestrata_memory.cold.trail import GraphTrail
 from orchestrata_memory.cold.writer import GraphWriter
 from orchestrata_memory.config.settings import GraphSettings
@@ -47,6 +47,7 @@ class _Parts:
     writer: GraphWriter
     finder: CandidateFinder
     trail: GraphTrail
+    statistics: Statistics
 
 
 class GraphColdStore:
@@ -102,6 +103,7 @@ class GraphColdStore:
             writer=GraphWriter(connection, dimension=self._dimension),
             finder=CandidateFinder(connection, indexes, dimension=self._dimension),
             trail=GraphTrail(connection),
+            statistics=Statistics(connection, indexes),
         )
 
     async def close(self) -> None:
@@ -132,7 +134,11 @@ class GraphColdStore:
     # --- writes --------------------------------------------------------------------------
     async def apply(self, writes: Sequence[ColdWrite]) -> Mapping[str, str]:
         """See `ColdStore.apply`."""
-        return await self._parts.writer.apply(writes)
+        parts = self._parts
+        try:
+            return await parts.writer.apply(writes)
+        finally:
+            parts.statistics.forget()
 
     async def attach_vectors(self, vectors: Mapping[str, StoredVector]) -> None:
         """See `ColdStore.attach_vectors`."""
@@ -193,8 +199,7 @@ class GraphColdStore:
         self, terms: Sequence[str], scope: MemoryScope, readable: Readable | None
     ) -> TermStatistics:
         """See `ColdStore.statistics`."""
-        parts = self._parts
-        return await term_statistics(parts.connection, parts.indexes, terms, scope, readable)
+        return await self._parts.statistics.of(terms, scope, readable)
 
     async def speakers(
         self, names: Sequence[str], scope: MemoryScope, readable: Readable | None
@@ -212,8 +217,7 @@ class GraphColdStore:
     ) -> list[ColdHit]:
         """See `ColdStore.neighbours`."""
         names = list(dict.fromkeys(slot_of(*slot) for slot in slots))
-        asked = None if vector is None else floats(vector)
-        return await self._parts.finder.at_slots(names, asked)
+        return await self._parts.finder.at_slots(names, vector)
 
     async def find(
         self,

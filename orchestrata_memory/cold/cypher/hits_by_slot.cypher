@@ -1,10 +1,10 @@
 UNWIND $slots AS slot
 MATCH (m:Memory {slot: slot})
-RETURN
+RETURN collect([
 /*record*/,
 m.terms,
-CASE WHEN $vector IS NOT NULL AND size(m.embedding) = $dimension
-       AND any(x IN m.embedding WHERE x <> 0.0)
+CASE WHEN $vector IS NOT NULL AND /*sound*/
      THEN vector.similarity.cosine(m.embedding, $vector) END,
 m.token_vectors,
 m.embedding_model
+])

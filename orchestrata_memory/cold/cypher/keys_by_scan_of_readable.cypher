@@ -9,8 +9,8 @@ CALL {
 }
 WITH DISTINCT m
 WHERE /*scope*/ AND /*readable*/
-  AND size(m.embedding) = $dimension AND any(x IN m.embedding WHERE x <> 0.0)
+  AND /*sound*/
 WITH m.key AS key, vector.similarity.cosine(m.embedding, $vector) AS score
-RETURN key, score
 ORDER BY score DESC, key
 LIMIT $limit
+RETURN collect(key)

@@ -2,6 +2,7 @@
 CALL db.index.fulltext.queryNodes($index, $lucene) YIELD node AS m, score
 WITH m, score
 WHERE /*scope*/ AND /*readable*/
-RETURN m.key, score
-ORDER BY score DESC, m.key
+WITH m.key AS key, score
+ORDER BY score DESC, key
 LIMIT $limit
+RETURN collect(key)
