@@ -98,9 +98,9 @@ class ModelLane:
                 await self._task
             finally:
                 self._fail_waiting()
-        if self._executor is not None:
-            self._executor.shutdown(wait=False, cancel_futures=True)
-            self._executor = None
+        executor, self._executor = self._executor, None
+        if executor is not None:  # its thread is idle by now, so this takes no time
+            await asyncio.to_thread(executor.shutdown)
 
     async def load(self) -> None:
         """Load the model on its thread; concurrent calls share one attempt, a later one tries anew.

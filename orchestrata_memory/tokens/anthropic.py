@@ -11,6 +11,7 @@ high or so, which leaves budget unused but never exceeds it.
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING, Final
 
 import regex
@@ -22,6 +23,8 @@ from orchestrata_memory.tokens.vocabularies import DEFAULT_ENCODING, vocabulary_
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
+
+_logger = logging.getLogger(__name__)
 
 # In tenths, so that the arithmetic is exact.
 _TENTHS_PER_TOKEN: Final = 16
@@ -91,8 +94,6 @@ class AnthropicTokenCheck:
 
         The message's own wrapping, a few tokens, is included.
         """
-        from anthropic import AnthropicError  # noqa: PLC0415 - optional
-
         if not text:
             return 0
         try:
@@ -100,9 +101,11 @@ class AnthropicTokenCheck:
                 answer = await self._client.messages.count_tokens(
                     model=model, messages=[{"role": "user", "content": text}]
                 )
-        except (AnthropicError, TimeoutError):
+        except Exception as error:  # noqa: BLE001 - the client lets through what a bad answer causes
+            _logger.warning("the provider did not count: %s", type(error).__name__)
             return None
-        return answer.input_tokens
+        tokens: object = answer.input_tokens  # the client does not check what it was sent
+        return tokens if isinstance(tokens, int) else None
 
     async def close(self) -> None:
         await self._client.close()

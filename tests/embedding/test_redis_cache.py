@@ -1,0 +1,95 @@
+"""The shared cache on a real Redis."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from redis.asyncio import Redis
+
+from orchestrata_memory.config.settings import EmbeddingSettings
+from orchestrata_memory.embedding import token_vectors
+from orchestrata_memory.embedding.base import Encoding
+from orchestrata_memory.embedding.hashing import HashingModel
+from orchestrata_memory.embedding.redis_cache import RedisVectorCache
+from orchestrata_memory.embedding.service import EmbeddingService, content_hash
+from orchestrata_memory.hot import keys
+from tests.embedding.models import DIMENSION, ScriptedModel
+
+pytestmark = pytest.mark.servers
+
+MODEL = HashingModel(DIMENSION)
+
+
+@pytest.fixture
+async def client(clean_redis):
+    client = Redis.from_url(clean_redis.url)
+    yield client
+    await client.aclose()
+
+
+@pytest.mark.traces("REQ-010-037")
+async def test_what_is_put_comes_back_as_it_will_be_stored(client):
+    cache = RedisVectorCache(client)
+    [encoding] = MODEL.encode(["The café in Zürich, 日本 and the rest."], with_tokens=True)
+
+    await cache.put_many("model", {"aa": encoding})
+    [found, missing] = await cache.get_many("model", ["aa", "bb"])
+
+    assert missing is None
+    assert np.array_equal(found.vector, encoding.vector)
+    assert token_vectors.pack(found) == token_vectors.pack(encoding)
+    assert "日本" in found.pieces
+
+
+async def test_models_do_not_meet_and_values_expire(client):
+    cache = RedisVectorCache(client, ttl_seconds=77)
+    [encoding] = MODEL.encode(["text"], with_tokens=False)
+
+    await cache.put_many("a:b", {"cc": encoding})
+
+    assert await cache.get_many("a", ["cc"]) == [None]
+    assert 70 < await client.ttl(keys.embedding_cache("a:b", "cc")) <= 77
+    [found] = await cache.get_many("a:b", ["cc"])
+    assert found.tokens is None
+
+
+@pytest.mark.parametrize("value", [b"", b"junk", b"\x01\x00\x00\x00\xff\x00\x00\x00\xffxx"])
+async def test_damaged_values_count_as_unknown(client, value):
+    await client.set(keys.embedding_cache("model", "dd"), value)
+
+    assert await RedisVectorCache(client).get_many("model", ["dd"]) == [None]
+
+
+def test_a_name_of_the_cache_is_no_entry():
+    assert keys.parse(keys.embedding_cache("tags", "ee")).kind is keys.NameKind.OTHER
+
+
+@pytest.mark.traces("REQ-010-037")
+async def test_two_processes_embed_a_text_once(client):
+    settings = EmbeddingSettings(dimension=DIMENSION)
+    models = [ScriptedModel(), ScriptedModel()]
+    results: list[Encoding | None] = []
+    for model in models:
+        service = EmbeddingService(settings, document_model=model, cache=RedisVectorCache(client))
+        await service.open()
+        results += await service.embed(["said once"])
+        await service.close()
+
+    assert [model.texts for model in models] == [["said once"], []]
+    assert np.array_equal(results[0].vector, results[1].vector)
+    assert await client.exists(keys.embedding_cache("scripted", content_hash("said once")))
+
+
+async def test_redis_away_fails_no_embedding():
+    client = Redis.from_url("redis://127.0.0.1:1/0")
+    service = EmbeddingService(
+        EmbeddingSettings(dimension=DIMENSION),
+        document_model=ScriptedModel(),
+        cache=RedisVectorCache(client),
+    )
+    await service.open()
+    try:
+        assert (await service.embed(["text"]))[0] is not None
+    finally:
+        await service.close()
+        await client.aclose()
