@@ -13,7 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 from orchestrata_memory.bench.environment import Environment
-from orchestrata_memory.bench.locomo_data import Conversation, Turn
+from orchestrata_memory.bench.locomo_data import Conversation
 from orchestrata_memory.bench.metrics import any_at, fraction_at, mean
 from orchestrata_memory.bench.models import models_in_use
 from orchestrata_memory.bench.progress import Reporter
@@ -27,6 +27,7 @@ from orchestrata_memory.bench.searching import (
 from orchestrata_memory.bench.tidy import forget
 from orchestrata_memory.bench.tiers import Tier
 from orchestrata_memory.bench.writers import write_streams
+from orchestrata_memory.ingest import IngestItem
 from orchestrata_memory.models import MemoryScope, memory_context
 
 _SETTLE_SECONDS = 900.0
@@ -154,13 +155,13 @@ class _Bench:
         self._reporter = reporter
         self._report = report
         self.run = f"locomo-{uuid4().hex[:8]}"
-        self.keys: dict[tuple[str, str], str] = {}
+        self.keys: dict[str, str] = {}
 
     def _project(self, conversation: Conversation) -> str:
         return f"{self.run}-{conversation.name}"
 
-    def _session(self, conversation: Conversation, session: int) -> str:
-        return f"{self._project(conversation)}-session-{session}"
+    def _session(self, turn: IngestItem) -> str:
+        return f"{self.run}-{turn.session_id}"
 
     async def ingest(self) -> None:
         """Store every turn, in order within its session, and wait until cold has it too."""
@@ -180,22 +181,22 @@ class _Bench:
         self._report.memories = len(self.keys)
         self._report.ingest_s = time.perf_counter() - started
 
-    async def _store(self, item: tuple[Conversation, Turn]) -> None:
+    async def _store(self, item: tuple[Conversation, IngestItem]) -> None:
         conversation, turn = item
         metadata: dict[str, Any] = {"speaker": turn.speaker}
         if turn.occurred_at is not None:
-            metadata["occurred_at"] = turn.occurred_at
+            metadata["occurred_at"] = turn.occurred_at.isoformat()
         caller = self._environment.caller(
-            self._session(conversation, turn.session), project_id=self._project(conversation)
+            self._session(turn), project_id=self._project(conversation)
         )
         with memory_context(caller):
-            entry = await self._environment.engine.store(turn.text, metadata=metadata)
-        self.keys[conversation.name, turn.turn_id] = entry.key
+            entry = await self._environment.engine.store(turn.content, metadata=metadata)
+        self.keys[turn.key] = entry.key
 
     async def close_sessions(self) -> None:
         """Move every session to the graph."""
         sessions = [
-            self._session(conversation, session[0].session)
+            self._session(session[0])
             for conversation in self._conversations
             for session in conversation.sessions()
         ]
@@ -212,9 +213,7 @@ class _Bench:
                 scope=MemoryScope(project_id=self._project(conversation)),
                 about=Target(
                     category=asked.category,
-                    keys=frozenset(
-                        self.keys[conversation.name, turn_id] for turn_id in asked.evidence
-                    ),
+                    keys=frozenset(self.keys[turn] for turn in asked.evidence),
                 ),
             )
             for conversation in self._conversations

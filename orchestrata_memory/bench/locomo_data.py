@@ -1,38 +1,26 @@
-"""LoCoMo's conversations as the bench asks about them."""
+"""LoCoMo's conversations as the bench asks about them: the turns as `ingest` reads them."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from orchestrata_memory.errors import MemoryValidationError
+from orchestrata_memory.ingest import Format, IngestItem, read_items
 
 ADVERSARIAL = 5
 """The category of questions whose answer is not in the conversation."""
 
 _EVIDENCE = re.compile(r"D:?(\d+):0?(\d+)")
-_DATE = "%I:%M %p on %d %B, %Y"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
-    """One turn, as spoken, with the caption of its picture if there is one."""
-
-    turn_id: str
-    session: int
-    speaker: str
-    text: str
-    occurred_at: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A question and the turns that answer it."""
+    """A question and the keys of the turns that answer it."""
 
     question: str
     category: int
@@ -44,72 +32,57 @@ class Conversation:
     """One conversation of the data set."""
 
     name: str
-    turns: tuple[Turn, ...]
+    turns: tuple[IngestItem, ...]
     questions: tuple[Asked, ...]
 
-    def sessions(self) -> list[list[Turn]]:
+    def sessions(self) -> list[list[IngestItem]]:
         """The turns of each session."""
-        by_session: dict[int, list[Turn]] = {}
+        by_session: dict[str, list[IngestItem]] = {}
         for turn in self.turns:
-            by_session.setdefault(turn.session, []).append(turn)
+            by_session.setdefault(turn.session_id or "", []).append(turn)
         return list(by_session.values())
 
 
-def read_conversations(path: Path) -> list[Conversation]:
+def read_conversations(path: Path, *, limit_bytes: int) -> list[Conversation]:
     """The conversations of a LoCoMo file.
 
     Raises:
         MemoryValidationError: It is not one.
         OSError: It cannot be read.
     """
+    by_project: dict[str, list[IngestItem]] = {}
+    for item in read_items(path, limit_bytes=limit_bytes, form=Format.LOCOMO):
+        by_project.setdefault(item.project_id or "", []).append(item)
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-        return [_conversation(item, number) for number, item in enumerate(data)]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        problem = f"{path} is no LoCoMo file ({type(error).__name__}: {error})"
+        questions = [sample["qa"] for sample in (data if isinstance(data, list) else [data])]
+        return [
+            _conversation(name, turns, asked)
+            for (name, turns), asked in zip(by_project.items(), questions, strict=True)
+        ]
+    except (ValueError, KeyError, TypeError) as error:
+        problem = f"{path} holds no questions of LoCoMo ({type(error).__name__}: {error})"
         raise MemoryValidationError("FILE", problem) from error
 
 
-def _conversation(item: dict[str, Any], number: int) -> Conversation:
-    turns = tuple(_turns(item["conversation"]))
-    known = {turn.turn_id for turn in turns}
+def _conversation(
+    name: str, turns: Sequence[IngestItem], asked: Iterable[dict[str, Any]]
+) -> Conversation:
+    known = {turn.key for turn in turns}
     questions = (
         Asked(
-            question=asked["question"],
-            category=int(asked["category"]),
-            evidence=evidence_of(asked.get("evidence", [])) & known,
+            question=item["question"],
+            category=int(item["category"]),
+            evidence=frozenset(f"{name}:{turn}" for turn in evidence_of(item["evidence"])) & known,
         )
-        for asked in item["qa"]
+        for item in asked
+        if "evidence" in item
     )
     return Conversation(
-        name=str(item.get("sample_id", f"conversation-{number}")),
-        turns=turns,
+        name=name,
+        turns=tuple(turns),
         questions=tuple(q for q in questions if q.category != ADVERSARIAL and q.evidence),
     )
-
-
-def _turns(conversation: dict[str, Any]) -> Iterator[Turn]:
-    number = 1
-    while f"session_{number}" in conversation or f"session_{number}_date_time" in conversation:
-        when = session_time(conversation.get(f"session_{number}_date_time", ""))
-        for turn in conversation.get(f"session_{number}") or ():
-            caption = turn.get("blip_caption")
-            yield Turn(
-                turn_id=turn["dia_id"],
-                session=number,
-                speaker=turn["speaker"],
-                text=turn["text"] + (f" [image: {caption}]" if caption else ""),
-                occurred_at=when,
-            )
-        number += 1
-
-
-def session_time(text: str) -> str | None:
-    """``1:56 pm on 8 May, 2023`` as ISO 8601 in UTC; None where it is not understood."""
-    try:
-        return datetime.strptime(text.strip(), _DATE).replace(tzinfo=UTC).isoformat()
-    except ValueError:
-        return None
 
 
 def evidence_of(listed: Iterable[str]) -> frozenset[str]:

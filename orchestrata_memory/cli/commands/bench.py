@@ -139,8 +139,9 @@ async def locomo(
     from orchestrata_memory.bench.locomo_data import read_conversations
     from orchestrata_memory.cli.progress import Bars
 
-    conversations = read_conversations(file)
-    async with environment(backend, settings_of(options), promote=False) as place:
+    settings = settings_of(options)
+    conversations = read_conversations(file, limit_bytes=settings.limits.content_bytes)
+    async with environment(backend, settings, promote=False) as place:
         report = await run_locomo(
             place, conversations, Bars(), tier=tier.value, every=every, keep=keep
         )

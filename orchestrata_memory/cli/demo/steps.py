@@ -124,7 +124,9 @@ class Demo:
         async with self._step(f"Search by {kind}: {query!r}", "hot (Redis), in process") as step:
             with memory_context(story.caller(story.BRAVO)):
                 async with _timed(step):
-                    found = await self._engine.search(query, limit=3, explain=True)
+                    found = await self._engine.search(
+                        query, limit=3, min_similarity=0.5, explain=True
+                    )
             self.facts[f"search_by_{kind}"] = {
                 "query": query,
                 "count": len(found),
@@ -216,7 +218,9 @@ class Demo:
         async with self._step(title, "cold (graph) → hot (Redis)") as step:
             with memory_context(story.caller(story.BRAVO, story.FOLLOW_UP)):
                 async with _timed(step):
-                    found = await self._engine.search(story.LATER_QUESTION, limit=3, explain=True)
+                    found = await self._engine.search(
+                        story.LATER_QUESTION, limit=3, min_similarity=0.5, explain=True
+                    )
             await self._engine.settle()
             replicas = await facts.replica_entries(self._raw, story.FOLLOW_UP)
             self.facts["later"] = {
