@@ -105,14 +105,16 @@ class HotIndex(HotMirror):
         """Statistics of what the caller may read in the scope, and of nothing else."""
         return self._table.statistics(terms, self._table.select(scope, readable))
 
-    def context(self, slots: Iterable[Slot], readable: Readable | None) -> dict[Slot, Passage]:
-        """The memories at these places that pass the pre-filter."""
-        found: dict[Slot, Passage] = {}
-        for slot in slots:
-            entry = self._table.by_slot(slot)
-            if entry is not None and may_read(entry.header, readable):
-                found[slot] = entry.passage()
-        return found
+    def context(
+        self, slots: Iterable[Slot], readable: Readable | None
+    ) -> list[tuple[Passage, MemoryRecord]]:
+        """The memories at these places that pass the pre-filter, with their headers."""
+        entries = map(self._table.by_slot, slots)
+        return [
+            (entry.plain(), entry.header)
+            for entry in entries
+            if entry is not None and may_read(entry.header, readable)
+        ]
 
     # --- candidates ----------------------------------------------------------------------
     async def candidates(

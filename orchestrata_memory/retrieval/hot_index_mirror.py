@@ -219,6 +219,6 @@ class HotMirror:
             or vector.vector.shape != (self._vectors.dimension,)
         ):
             return False
-        entry.tokens = vector.tokens
+        entry.keep_tokens(vector.tokens)
         self._vectors.set(entry.row, vector.vector)
         return True

@@ -58,6 +58,17 @@ class Entry:
     replica: bool
     tokens: bytes | None = None
     unembeddable: bool = False
+    _plain: Passage | None = None
+
+    def keep_tokens(self, tokens: bytes | None) -> None:
+        """Keep the token vectors that came with its vector."""
+        self.tokens, self._plain = tokens, None
+
+    def plain(self) -> Passage:
+        """The passage without a cosine, made once."""
+        if self._plain is None:
+            self._plain = self.passage()
+        return self._plain
 
     def passage(self, cosine: float | None = None) -> Passage:
         """What ranking needs to know."""

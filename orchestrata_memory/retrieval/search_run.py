@@ -297,39 +297,39 @@ class SearchRun:
         wanted = context_slots(candidates) - context.keys()
         beside = Gathered()
         if self.asks_hot:
-            index = self._tools.index
-            for passage in index.context(wanted, self._request.readable).values():
-                header = index.header(passage.key)
-                if header is not None:
-                    beside.passages[passage.key], beside.records[passage.key] = passage, header
-        wanted -= beside.by_slot().keys()
-        if wanted:
-            found = await self._of_cold(self._tools.cold.neighbours(wanted, self._vector))
-            beside.add_cold(found or ColdFound())
-            beside.drop(
-                [
-                    key
-                    for key, record in beside.records.items()
-                    if not may_read(record, self._request.readable)
-                ]
-            )
+            for passage, header in self._tools.index.context(wanted, self._request.readable):
+                beside.passages[passage.key], beside.records[passage.key] = passage, header
         await self._drop_denied(beside)
-        self._admit(gathered, beside, count)
-        return context | beside.by_slot()
+        context |= beside.by_slot()
+        wanted -= context.keys()
+        if wanted and self.asks_cold:
+            context |= await self._cold_context(gathered, wanted, count)
+        return context
 
-    def _admit(self, gathered: Gathered, beside: Gathered, count: int) -> None:
-        """Let neighbours of good keyword matches be candidates themselves."""
+    async def _cold_context(
+        self, gathered: Gathered, slots: set[Slot], count: int
+    ) -> dict[Slot, Passage]:
+        """What stands beside the candidates in cold.
+
+        Neighbours of good keyword matches become candidates themselves, as those of hot are
+        already.
+        """
+        request = self._request
+        beside = Gathered()
+        found = await self._of_cold(self._tools.cold.neighbours(slots, self._vector))
+        beside.add_cold(found or ColdFound())
+        records = beside.records.items()
+        beside.drop([key for key, record in records if not may_read(record, request.readable)])
+        await self._drop_denied(beside)
+        by_slot = beside.by_slot()
         chosen = promising(
-            gathered.passages.values(),
-            beside.by_slot(),
-            self._statistics,
-            self.plan.terms,
-            count,
+            gathered.passages.values(), by_slot, self._statistics, self.plan.terms, count
         )
-        for key in chosen:
-            if in_scope(beside.records[key], self._request.scope):
-                gathered.passages.setdefault(key, beside.passages[key])
-                gathered.records.setdefault(key, beside.records[key])
+        gathered.add_cold(
+            ColdFound(passages=beside.passages, records=beside.records),
+            only={key for key in chosen if in_scope(beside.records[key], request.scope)},
+        )
+        return by_slot
 
     # --- a tier that does not answer -----------------------------------------------------
     async def _of_cold(self, asked: Coroutine[Any, Any, Result]) -> Result | None:
