@@ -144,7 +144,11 @@ class ArcadeKind:
         uri = f"bolt://127.0.0.1:{ports.main}"
         try:
             async with neo4j.AsyncGraphDatabase.driver(
-                uri, auth=(GRAPH_USER, password), connection_timeout=5, max_connection_pool_size=1
+                uri,
+                auth=(GRAPH_USER, password),
+                connection_timeout=5,
+                max_connection_pool_size=1,
+                max_transaction_retry_time=0,  # whoever asks, asks again
             ) as driver:
                 await driver.execute_query("RETURN 1", database_=GRAPH_DATABASE)
         except AuthError as error:

@@ -77,3 +77,11 @@ def is_locked(path: Path) -> bool:
     free = probe.try_exclusive()
     probe.release()
     return not free
+
+
+def is_owned(path: Path) -> bool:
+    """Whether somebody holds the lock for itself; two who ask at once do not see each other."""
+    probe = FileLock(path)
+    free = probe.try_shared()
+    probe.release()
+    return not free

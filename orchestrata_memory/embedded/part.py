@@ -14,7 +14,7 @@ import psutil
 
 from orchestrata_memory.embedded.kinds import ServerOptions
 from orchestrata_memory.embedded.layout import PartFolder, ServerState
-from orchestrata_memory.embedded.locks import FileLock, is_locked
+from orchestrata_memory.embedded.locks import FileLock, is_owned
 from orchestrata_memory.errors import MemoryConfigurationError, MemoryUnavailableError
 
 POLL_SECONDS = 0.05
@@ -133,7 +133,7 @@ class EmbeddedPart:
         return alive, state
 
     def _alive(self) -> bool:
-        return is_locked(self._folder.supervisor_lock)
+        return is_owned(self._folder.supervisor_lock)
 
     def _failure(self, problem: str) -> MemoryUnavailableError:
         return MemoryUnavailableError(f"the embedded {self._folder.part} server", problem)

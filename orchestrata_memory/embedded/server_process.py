@@ -19,6 +19,7 @@ from orchestrata_memory.embedded.layout import PartFolder, ServerState
 LOG_BYTES = 4 * 1024 * 1024
 LOG_BACKUPS = 2
 POLL_SECONDS = 0.1
+ASK_SECONDS = 10.0
 OUTPUT_CHUNK = 64 * 1024
 
 
@@ -37,6 +38,7 @@ class ServerProcess:
         self._pump: asyncio.Task[None] | None = None
         self._output = bounded_handler(folder.server_log)
         self._output.terminator = ""
+        self._trouble = asyncio.Event()
         self.port_taken = False
 
     @property
@@ -60,6 +62,7 @@ class ServerProcess:
             ServerDiedError: It ended or did not answer; nothing runs any more.
         """
         self.port_taken = False
+        self._trouble.clear()
         command = self._kind.command(self._folder, self._password, ports)
         self._process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-I", "-S", tether.__file__, str(os.getpid()), *command),
@@ -106,15 +109,31 @@ class ServerProcess:
             await self._pump
 
     async def _until_it_answers(self, ports: Ports) -> None:
-        assert self._process is not None  # noqa: S101 - set just before
-        while True:
-            if self._process.returncode is not None:
-                raise ServerDiedError(f"it ended with exit code {self._process.returncode}")
+        while not await self._answers(ports):
             if self.port_taken:
                 raise ServerDiedError("its port was taken")
-            if await self._kind.answers(self._password, ports):
-                return
+            if self._trouble.is_set():
+                raise ServerDiedError(f"it ended with exit code {await self.wait()}")
             await asyncio.sleep(POLL_SECONDS)
+
+    async def _answers(self, ports: Ports) -> bool:
+        """Ask once, for `ASK_SECONDS` at most, or until there is trouble.
+
+        Who has taken the port may let a caller wait for ever.
+        """
+        answer = asyncio.ensure_future(self._kind.answers(self._password, ports))
+        trouble = asyncio.ensure_future(self._trouble.wait())
+        try:
+            await asyncio.wait(
+                {answer, trouble}, timeout=ASK_SECONDS, return_when=asyncio.FIRST_COMPLETED
+            )
+            if self._trouble.is_set() or not answer.done():
+                return False
+            return answer.result()
+        finally:
+            answer.cancel()
+            trouble.cancel()
+            await asyncio.gather(answer, trouble, return_exceptions=True)
 
     async def _keep_output(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None  # noqa: S101 - asked for with PIPE
@@ -122,7 +141,9 @@ class ServerProcess:
             text = chunk.decode("utf-8", errors="replace")
             if self._kind.port_taken in text:
                 self.port_taken = True
+                self._trouble.set()
             self._output.emit(logging.makeLogRecord({"msg": text}))
+        self._trouble.set()  # a server that runs keeps its output open
 
 
 def bounded_handler(path: Path) -> logging.handlers.RotatingFileHandler:
