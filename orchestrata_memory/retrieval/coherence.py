@@ -21,9 +21,11 @@ from orchestrata_memory.retrieval.weights import (
     COHERENCE_PRIOR,
     COHERENCE_PRIOR_PAIRS,
     COHERENT,
+    INCOHERENT,
 )
 
 _BEST: Final = 50
+_BEST_SHARE: Final = 6
 _FEWEST: Final = 3
 _TINY: Final = 1e-9
 
@@ -38,12 +40,12 @@ def coherence(view: PoolView) -> float:
     believed = (count * measured + COHERENCE_PRIOR_PAIRS * COHERENCE_PRIOR) / (
         count + COHERENCE_PRIOR_PAIRS
     )
-    return float(np.clip(believed / COHERENT, 0.0, 1.0))
+    return float(np.clip((believed - INCOHERENT) / (COHERENT - INCOHERENT), 0.0, 1.0))
 
 
 def _correlation(pairs: Floats) -> float:
     values = np.sort(pairs, axis=None)
-    best = pairs >= values[-min(_BEST, len(values) // 2)]
+    best = pairs >= values[-min(_BEST, len(values) // _BEST_SHARE)]
     group = 2 * best[0] + best[1]
     sizes = np.maximum(np.bincount(group, minlength=4), 1)
     centred = np.stack(
