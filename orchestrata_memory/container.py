@@ -25,6 +25,7 @@ from orchestrata_memory.embedded.servers import EmbeddedAddresses, EmbeddedServe
 from orchestrata_memory.embedding.factory import build_embedder
 from orchestrata_memory.engine.audit import AuditTrail
 from orchestrata_memory.engine.delegating import Delegations
+from orchestrata_memory.engine.doorway import utc_now
 from orchestrata_memory.engine.engine import MemoryEngine
 from orchestrata_memory.engine.parts import Parts
 from orchestrata_memory.governance.prolog import PrologGovernance
@@ -78,6 +79,7 @@ class MemoryContainer(containers.DeclarativeContainer):
         default=EmbeddedAddresses()
     )
 
+    clock = providers.Object(utc_now)
     servers = providers.Singleton(_embedded_servers, settings)
     directory = providers.Singleton(ConfiguredDirectory, settings.provided.governance)
     facts = providers.Singleton(EventFactEmitter, kernel)
@@ -96,7 +98,9 @@ class MemoryContainer(containers.DeclarativeContainer):
         server=addresses.provided.graph,
     )
     embedder = providers.Singleton(build_embedder, settings.provided.embedding)
-    governance = providers.Singleton(PrologGovernance, settings.provided.governance, directory)
+    governance = providers.Singleton(
+        PrologGovernance, settings.provided.governance, directory, clock=clock
+    )
     audit = providers.Singleton(AuditTrail, hot, file=providers.Callable(_audit_file, settings))
     delegations = providers.Singleton(Delegations, hot, cold, governance)
     index = providers.Singleton(
@@ -131,6 +135,7 @@ class MemoryContainer(containers.DeclarativeContainer):
         facts=facts,
         servers=servers,
         assemble=providers.Callable(_assembler, __self__),
+        clock=clock,
     )
 
 

@@ -100,12 +100,12 @@ class TaskPool:
 async def cancel_and_wait(task: asyncio.Task[None]) -> None:
     """Cancel `task` and wait until it has ended.
 
-    Again and again: on Python 3.11 `asyncio.wait_for`, which the Redis driver uses, can lose a
-    cancellation that arrives in the moment its inner step ends.
+    Asked again each second: a cancellation that meets a time-out at the same moment can get lost
+    in a library.
     """
     while not task.done():
         task.cancel()
-        await asyncio.wait({task}, timeout=_CANCEL_AGAIN_SECONDS)
+        await asyncio.wait({task}, timeout=1.0)
 
 
 def _describe(error: Exception) -> str:

@@ -49,7 +49,6 @@ class Migrator:
 
     async def close_session(self, session_id: str) -> Migration:
         """Mark a session closed and move everything of it; announces the outcome."""
-        await self._hot.mark_closed(session_id)
         migration = await self._locked(session_id, owner=None)
         await self._hot.drop_replicas(session_id)
         await self._announce(session_id, migration)
@@ -66,7 +65,7 @@ class Migrator:
         for session_id in await self._hot.closed_sessions():
             await self.close_session(session_id)
 
-    async def _locked(self, session_id: str, owner: str | None) -> Migration:
+    async def _locked(self, session_id: str, *, owner: str | None) -> Migration:
         token = uuid4().hex
         deadline = time.monotonic() + self._settings.migration_timeout_seconds
         while not await self._hot.lock_session(session_id, token, _LOCK_SECONDS):
@@ -76,21 +75,33 @@ class Migrator:
                 )
             await asyncio.sleep(_POLL_SECONDS)
         try:
-            return await self._move(session_id, owner, token, deadline)
+            migration = Migration()
+            if owner is None:
+                # From the mark on, entries move by themselves as they are confirmed. What is
+                # there before it counts as moved here, and only here: the lock is held.
+                migration.remaining = dict.fromkeys(await self._present(session_id, None), "")
+                await self._hot.mark_closed(session_id)
+            await self._move(session_id, owner, token, deadline, migration)
+            await self._forget_deleted(migration)
+            return migration
         finally:
             await self._hot.unlock_session(session_id, token)
 
     async def _move(
-        self, session_id: str, owner: str | None, token: str, deadline: float
-    ) -> Migration:
-        migration = Migration()
+        self,
+        session_id: str,
+        owner: str | None,
+        token: str,
+        deadline: float,
+        migration: Migration,
+    ) -> None:
         while True:
             present = await self._present(session_id, owner)
             migration.moved |= migration.remaining.keys() - present.keys()
             migration.remaining = dict.fromkeys(present, "not written behind yet")
             await self._move_confirmed(present, migration)
             if not migration.remaining or self._hopeless(migration, deadline):
-                return migration
+                return
             await self._hot.lock_session(session_id, token, _LOCK_SECONDS)
             await asyncio.sleep(_POLL_SECONDS)
 
@@ -120,6 +131,13 @@ class Migrator:
             if await self._hot.move_out(key, state.version):
                 migration.moved.add(key)
                 migration.remaining.pop(key)
+
+    async def _forget_deleted(self, migration: Migration) -> None:
+        """What left hot because it was deleted meanwhile did not move."""
+        states = await self._hot.read(list(migration.moved)) if migration.moved else {}
+        migration.moved = {
+            key for key in migration.moved if states[key].state is not KeyState.DELETED
+        }
 
     async def _announce(self, session_id: str, migration: Migration) -> None:
         if migration.remaining:

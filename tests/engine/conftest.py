@@ -31,18 +31,18 @@ As = Callable[..., AbstractContextManager[MemoryContext]]
 
 
 def engine_settings(
-    redis: RedisServer, graph: GraphServer, tmp_path: Path, **changes: Any
+    redis_server: RedisServer, graph_server: GraphServer, tmp_path: Path, **changes: Any
 ) -> MemoryEngineSettings:
     """Settings for the test servers; `changes` replace fields of groups, such as worker={…}."""
     groups: dict[str, Any] = {
-        "redis": {"url": SecretStr(redis.url)},
+        "redis": {"url": SecretStr(redis_server.url)},
         "graph": {
-            "uri": graph.uri,
-            "dialect": graph.dialect,
-            "username": graph.username,
-            "password": SecretStr(graph.password) if graph.password else None,
-            "database": graph.database,
-            "http_url": graph.http_url,
+            "uri": graph_server.uri,
+            "dialect": graph_server.dialect,
+            "username": graph_server.username,
+            "password": SecretStr(graph_server.password) if graph_server.password else None,
+            "database": graph_server.database,
+            "http_url": graph_server.http_url,
         },
         "embedding": {"backend": "hashing", "dimension": 384},
         "governance": {"volks": VOLKS},

@@ -48,7 +48,8 @@ async def test_the_bus_closes_a_session(
     facts = kernel.of_type("session.fact")
     assert [(f.payload["session_id"], f.payload["value"]) for f in facts] == [("s-1", 30)]
     keys = [entry.key for entry in entries]
-    assert all((await engine.parts.hot.read(keys))[key].record is None for key in keys)
+    left = await engine.parts.hot.read(keys)
+    assert all(left[key].record is None for key in keys)
     assert set(await engine.parts.cold.get(keys)) == set(keys)
     assert await hot_states(engine, [other.key]) == {other.key: KeyState.LIVE}
     assert done[0].source == SYSTEM_VOLK

@@ -88,9 +88,7 @@ class Sharing:
         """Take a delegation back; False when none stands."""
         call = self._doorway.enter("revoke")
         check_identifier(volk_id, "volk_id")
-        await self._doorway.require(
-            call, await self._governance.can_delegate(call.volk_id, volk_id)
-        )
+        await self._doorway.require(call, await self._governance.can_revoke(call.volk_id, volk_id))
         if not await self._delegations.stands(call.volk_id, volk_id):
             await self._doorway.note(call, DELEGATE_RULE, "not found")
             return False

@@ -1,0 +1,208 @@
+"""Summaries, stored summaries and their lineage, and injection."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrata_memory.engine.engine import MemoryEngine
+from orchestrata_memory.errors import (
+    MemoryAccessDeniedError,
+    MemoryNotFoundError,
+    MemoryValidationError,
+)
+from orchestrata_memory.interfaces import CXPPacket
+from orchestrata_memory.models import (
+    InjectionStrategy,
+    MemoryClassification,
+    MemoryScope,
+    SummarizationStrategy,
+)
+from orchestrata_memory.tokens.registry import CounterRegistry
+from tests.engine.conftest import As, RecordingKernel
+
+pytestmark = pytest.mark.servers
+
+NOTES = [
+    "The outbox is a Redis stream with a consumer group.",
+    "Kubernetes restarts the pod when the probe fails thrice.",
+    "Invoices are numbered by year and a running number.",
+    "The harbour crane lifts forty tonnes at most.",
+    "Password hashes use argon2 with a per-user salt.",
+    "The night train to Vienna leaves at ten past nine.",
+]
+
+
+async def store_notes(engine: MemoryEngine) -> list[str]:
+    return [(await engine.store(note)).key for note in NOTES]
+
+
+@pytest.mark.traces("REQ-010-020", "REQ-010-023")
+async def test_sessions_and_tasks_are_summarized_with_their_sources(
+    engine: MemoryEngine, as_: As, kernel: RecordingKernel
+) -> None:
+    with as_(task_id="t-1"):
+        keys = await store_notes(engine)
+    with as_(session_id="s-2", task_id="t-1"):
+        keys.append((await engine.store("A second session of the same task.")).key)
+        of_task = await engine.summarize("t-1")
+        of_session = await engine.summarize("s-1")
+        assert (await engine.summarize("nothing here")).content == ""
+    assert set(of_task.source_keys) == set(keys)
+    assert set(of_session.source_keys) == set(keys[:-1])
+    for note in NOTES:
+        assert note in of_session.content
+    assert of_session.source_count == len(of_session.source_keys)
+    assert len(kernel.of_type("memory.summarize.completed")) == 3
+
+
+@pytest.mark.traces("REQ-010-021")
+async def test_the_focus_decides_what_is_told_first(engine: MemoryEngine, as_: As) -> None:
+    with as_():
+        keys = await store_notes(engine)
+        assert await engine.settle()
+    for number in (1, 3):
+        with as_(focus=NOTES[number]):
+            summary = await engine.summarize("s-1", max_tokens=20)
+        assert summary.source_keys[0] == keys[number]
+
+
+@pytest.mark.traces("REQ-010-022", "REQ-010-042")
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "unheard-of"])
+@pytest.mark.parametrize("budget", [16, 40, 64])
+async def test_budgets_hold_by_the_providers_counter(
+    engine: MemoryEngine, as_: As, kernel: RecordingKernel, provider: str, budget: int
+) -> None:
+    with as_(provider=provider) as context:
+        await store_notes(engine)
+        counter = CounterRegistry().for_context(context)
+        summary = await engine.summarize("s-1", max_tokens=budget)
+        assert counter.count(summary.content) == summary.token_count <= budget
+        assert summary.counter == counter.name
+        assert summary.omitted > 0
+        with pytest.raises(MemoryValidationError, match="max_tokens"):
+            await engine.summarize("s-1", max_tokens=15)
+    assert kernel.of_type("memory.budget.warning")[0].payload["omitted"] == summary.omitted
+
+
+@pytest.mark.traces("REQ-010-035")
+async def test_lineage_of_two_levels_and_what_withdraws_a_summary(
+    engine: MemoryEngine, as_: As
+) -> None:
+    with as_():
+        keys = await store_notes(engine)
+        first = await engine.store_summary("s-1")
+        assert first is not None
+        assert await engine.store_summary("s-1") == first
+        second = await engine.store_summary("s-1", include_summaries=True)
+        assert second is not None
+        lineage = await engine.lineage(second.key)
+        by_key = {source.entry.key: source for source in lineage.sources}
+        assert first.key in by_key
+        assert {s.entry.key for s in by_key[first.key].sources} == set(keys)
+        assert await engine.settle()
+        chain = await engine.parts.cold.summaries_of([first.key, keys[0]])
+        assert [record.key for record in chain[first.key]] == [second.key]
+        await engine.update(keys[0], content="Another thing entirely.")
+        for key in (first.key, second.key):
+            assert await engine.retrieve(key) is None
+            with pytest.raises(MemoryNotFoundError):
+                await engine.lineage(key)
+        assert await engine.settle()
+        assert await engine.parts.cold.get([first.key, second.key]) == {}
+
+
+async def test_a_summary_in_cold_falls_with_a_source_in_cold(engine: MemoryEngine, as_: As) -> None:
+    with as_():
+        keys = await store_notes(engine)
+        summary = await engine.store_summary("s-1")
+        assert summary is not None
+        await engine.close_session("s-1")
+    with as_(session_id="s-2"):
+        assert (await engine.retrieve(summary.key)) is not None
+        await engine.delete(keys[2])
+        assert await engine.retrieve(summary.key) is None
+        found = await engine.search("harbour crane", min_similarity=0)
+        assert summary.key not in {hit.key for hit in found}
+
+
+async def test_reading_a_summary_needs_every_source(engine: MemoryEngine, as_: As) -> None:
+    with as_():
+        shared = await engine.store(NOTES[0], classification=MemoryClassification.SHARED)
+        private = await engine.store(NOTES[1])
+        summary = await engine.store_summary("s-1")
+        assert summary is not None
+        assert summary.classification is MemoryClassification.PRIVATE
+        await engine.share(summary.key, "ENG:BETA")
+    with as_("ENG:BETA"):
+        with pytest.raises(MemoryAccessDeniedError, match="summary"):
+            await engine.retrieve(summary.key)
+        found = await engine.search("consumer group", min_similarity=0)
+        assert [hit.key for hit in found] == [shared.key]
+    with as_():
+        await engine.delete(private.key)
+        assert await engine.retrieve(summary.key) is None
+
+
+@pytest.mark.traces("REQ-010-044", "REQ-010-042")
+@pytest.mark.parametrize("strategy", list(InjectionStrategy))
+async def test_injection_fills_the_packet_and_returns_what_remains(
+    engine: MemoryEngine, as_: As, strategy: InjectionStrategy
+) -> None:
+    with as_(session_id="old", project_id="p-1"):
+        keys = await store_notes(engine)
+        await engine.close_session("old")
+    with as_(session_id="foreign", project_id="p-2"):
+        await engine.store("The crane of another project.")
+    with as_(session_id="new", project_id="p-1"):
+        own = await engine.store("Today the crane is inspected.")
+        packet = CXPPacket(metadata={"kept": 1})
+        result = await engine.inject(
+            packet, "how much does the harbour crane lift", budget_tokens=64, strategy=strategy
+        )
+    context = packet.metadata["memory_context"]
+    assert set(context) == {
+        "injected_keys",
+        "token_budget",
+        "tokens_used",
+        "strategy",
+        "summary",
+    }
+    assert packet.metadata["kept"] == 1
+    assert {own.key, keys[3]} <= set(context["injected_keys"])
+    assert "another project" not in context["summary"]
+    assert context["token_budget"] == 64 == result.tokens_used + result.remaining
+    assert context["tokens_used"] == result.tokens_used <= 64
+    assert context["strategy"] == strategy
+
+
+async def test_injection_of_nothing(engine: MemoryEngine, as_: As) -> None:
+    with as_():
+        packet = CXPPacket()
+        result = await engine.inject(packet, "anything at all")
+    assert packet.metadata["memory_context"] == {
+        "injected_keys": [],
+        "token_budget": 4096,
+        "tokens_used": 0,
+        "strategy": "relevance",
+        "summary": "",
+    }
+    assert result.remaining == 4096
+
+
+async def test_bad_arguments(engine: MemoryEngine, as_: As) -> None:
+    with as_():
+        with pytest.raises(MemoryValidationError, match="strategy"):
+            await engine.summarize("s", strategy="best")  # type: ignore[arg-type]
+        with pytest.raises(MemoryValidationError, match="limit"):
+            await engine.search("x", limit=0)
+        with pytest.raises(MemoryValidationError, match="limit"):
+            await engine.find(limit=10_001)
+        with pytest.raises(MemoryValidationError, match="min_similarity"):
+            await engine.search("x", min_similarity=1.5)
+        with pytest.raises(MemoryValidationError, match="depth"):
+            await engine.related("k", depth=6)
+        with pytest.raises(MemoryValidationError, match="match"):
+            await engine.find(match="some", scope=MemoryScope())  # type: ignore[arg-type]
+        with pytest.raises(MemoryValidationError, match="strategy"):
+            await engine.inject(CXPPacket(), "x", strategy="none")  # type: ignore[arg-type]
+        assert (await engine.summarize("s", strategy=SummarizationStrategy.RECENCY)).content == ""
