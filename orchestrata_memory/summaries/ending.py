@@ -10,6 +10,7 @@ import regex
 from orchestrata_memory.summaries.layout import Layout, Piece
 from orchestrata_memory.summaries.packing import Packer
 from orchestrata_memory.tokens.base import ITokenCounter
+from orchestrata_memory.tokens.characters import LONGEST_CLUSTER
 
 CANDIDATES: Final = 48
 """Sentences that may be tried for the end."""
@@ -18,7 +19,7 @@ FULL_PERCENT: Final = 95
 """A budget is full from here on; then the summary ends with a whole sentence."""
 
 _LAST_WORD = regex.compile(r"\s+\S*$")
-_WORD = regex.compile(r"\w")
+_VISIBLE = regex.compile(r"[^\s\p{C}\p{M}]")
 
 
 def is_full(tokens: int, max_tokens: int) -> bool:
@@ -36,7 +37,7 @@ def fill_the_end(
 ) -> bool:
     """End with a part of a sentence, if the budget is not full and there is one to cut.
 
-    A cut keeps at least one word; it falls between words where that still fills the budget.
+    A cut shows at least one character; it falls between words where that still fills the budget.
 
     Args:
         packer: What was packed.
@@ -81,15 +82,15 @@ def _candidates(packer: Packer, order: Sequence[int]) -> Iterator[Piece]:
 def _cut(
     text: str, piece: Piece, counter: ITokenCounter, max_tokens: int
 ) -> tuple[int, Piece] | None:
-    """As much of the piece as fits behind the text, with the tokens of both; None: no word."""
+    """As much of the piece as fits behind the text, with the tokens of both; None: nothing."""
     lead = piece.lead if text else piece.lead.lstrip("\n")
     start = text + lead
     cut = counter.truncate(start + piece.text, max_tokens)
     part = cut[len(start) :] if cut.startswith(start) else ""
-    if not _WORD.search(part):
-        return None
     best: tuple[int, Piece] | None = None
-    for ending in _endings(part, whole=part == piece.text):
+    for ending in _endings(piece.text, part):
+        if not _VISIBLE.search(ending):
+            continue
         tokens = counter.count(start + ending)
         if tokens <= max_tokens and (best is None or tokens > best[0]):
             best = tokens, Piece(piece.source, lead, ending, piece.day)
@@ -98,15 +99,21 @@ def _cut(
     return best
 
 
-def _endings(part: str, *, whole: bool) -> Iterator[str]:
-    """Ways to end, the nicest first."""
-    if whole:
+def _endings(text: str, part: str) -> Iterator[str]:
+    """Ways to end with about as much of the text as `part`, the nicest first.
+
+    The last ones go on into the character behind the part: a family of four is one character of
+    twenty tokens, and a budget must be used all the same.
+    """
+    if part == text:
         yield part
         return
     words = _LAST_WORD.sub("", part)
-    if words != part and _WORD.search(words):
+    if words != part:
         yield f"{words} …"
         yield f"{words}…"
     yield f"{part.rstrip()}…"
     yield part.rstrip()
     yield part
+    for end in range(len(part) + 1, min(len(text), len(part) + LONGEST_CLUSTER)):
+        yield text[:end]
