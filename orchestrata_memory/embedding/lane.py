@@ -28,6 +28,9 @@ Ts = TypeVarTuple("Ts")
 DOCUMENTS_PER_CALL = 8
 """Documents in one model call: what a query waits for at most when it shares the model."""
 
+LETTERS = 8_000
+"""Characters in one model call, unless one text alone has more."""
+
 _PROBE = "Is the model able to encode a plain sentence?"
 
 
@@ -170,10 +173,12 @@ class ModelLane:
             else (self._documents, DOCUMENTS_PER_CALL)
         )
         jobs: list[_Job] = []
-        while line and len(jobs) < most:
+        letters = 0
+        while line and len(jobs) < most and (not jobs or letters + len(line[0].text) < LETTERS):
             job = line.popleft()
             if not job.future.done():
                 jobs.append(job)
+                letters += len(job.text)
         return jobs
 
     async def _serve(self, jobs: list[_Job]) -> None:
