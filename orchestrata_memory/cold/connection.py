@@ -27,6 +27,7 @@ from neo4j.exceptions import ConfigurationError
 from orchestrata_memory.cold.address import GraphAddress
 from orchestrata_memory.cold.dialect import Dialect, Row, dialect_for
 from orchestrata_memory.cold.failures import (
+    BadData,
     DriverFailure,
     code_of,
     is_login_problem,
@@ -128,7 +129,7 @@ class GraphConnection:
                         if attempt >= _READ_ATTEMPTS or not self._may_repeat(error):
                             raise
                         attempt += 1
-        except DriverFailure as error:
+        except (*DriverFailure, *BadData) as error:
             raise translated(error) from error
 
     async def write(self, work: Work[T]) -> T:
