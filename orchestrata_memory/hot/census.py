@@ -8,8 +8,8 @@ takes a number only if that still holds. The number must have been counted in be
 the name stays uncounted, hot is not taken for complete, and the next attempt may succeed: an
 inexact count is never kept.
 
-If everything together (``all``) is seeded with nothing, every other name counts from nothing too,
-until upkeep forgets the counts of sessions closed long ago.
+If everything together (``all``) is seeded with nothing, every other name counts from nothing too.
+A count is kept for good (one small field for each session and project that has memories).
 """
 
 from __future__ import annotations

@@ -27,6 +27,16 @@ _JOBS_CHUNK = 50
 _FORGET_CHUNK = 500
 _FORGET_SECONDS = timedelta(days=FORGET_DAYS).total_seconds()
 
+_COUNTED = (
+    "restored",
+    "requeued",
+    "entries",
+    "index",
+    "tags",
+    "vectors",
+    "pointers",
+    "sessions",
+)
 # Kind to what its removals are counted as, and the command that steps through a large one.
 _COLLECTIONS = {
     NameKind.INDEX: ("index", "ZSCAN"),
@@ -63,14 +73,10 @@ class Upkeep(Reads):
         Returns:
             ``restored`` (hashes that were gone), ``requeued`` (pending states whose record was
             lost from the stream), and removals: ``index`` (members of the sorted sets and of the
-            sessions), ``tags``, ``vectors``, ``pointers`` (with copies and summaries), and
-            ``sessions`` (forgotten).
+            sessions), ``entries`` (hashes that nothing led to), ``tags``, ``vectors``,
+            ``pointers`` (with copies and summaries), and ``sessions`` (forgotten).
         """
-        counts: Counter[str] = Counter(
-            dict.fromkeys(
-                ("restored", "requeued", "index", "tags", "vectors", "pointers", "sessions"), 0
-            )
-        )
+        counts: Counter[str] = Counter(dict.fromkeys(_COUNTED, 0))
         for stream in ("outbox", "dead"):
             counts["restored"] += await self._restore(stream)
         async for found in self._scan_names(keys.EVERY_PATTERN):
@@ -107,6 +113,9 @@ class Upkeep(Reads):
         ]
         for chunk in chunks(list(dict.fromkeys(vectors)), _KEYS_CHUNK):
             counts["vectors"] += int(await self._redis.run("collect_vectors", *chunk))
+        for entries in chunks(by_kind[NameKind.ENTRY], _KEYS_CHUNK):
+            parts = [part for name in entries for part in name.parts]
+            counts["entries"] += int(await self._redis.run("collect_entries", *parts))
         for kind, (counted_as, _) in _COLLECTIONS.items():
             for names in chunks(by_kind[kind], _JOBS_CHUNK):
                 counts[counted_as] += await self._collect_members(kind, names)

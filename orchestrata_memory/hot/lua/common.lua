@@ -137,12 +137,14 @@ local function live_fields(key, p)
   return flat and entry_part(flat), -2
 end
 
--- Any replica of a key, and the TTL left to it.
+-- A replica of the version that cold holds, and the TTL left to it.
 local function replica_fields(key, p)
   for _, session in ipairs(call('SMEMBERS', name.copies(key))) do
     local hash = name.entry(session, p.owner, key)
     local flat = call('HGETALL', hash)
-    if #flat > 0 then return flat, call('PTTL', hash) end
+    if #flat > 0 and tonumber(to_table(flat).version) == p.version then
+      return flat, call('PTTL', hash)
+    end
   end
   return nil, -2
 end
