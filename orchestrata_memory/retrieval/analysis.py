@@ -15,6 +15,7 @@ import itertools
 import unicodedata
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from threading import Lock
 from typing import Final
 
 import regex
@@ -49,7 +50,7 @@ _MARKS = regex.compile(r"(?<=\p{Latin})\p{Mn}+")
 
 
 class TextAnalyzer:
-    """Makes index terms; immutable after construction and safe to share between threads.
+    """Makes index terms; safe to share between threads.
 
     Args:
         language: Name of a Snowball stemmer, such as ``english`` or ``german``.
@@ -72,7 +73,8 @@ class TextAnalyzer:
         self._function_words = FUNCTION_WORDS.get(language, frozenset())
         self._question_words = QUESTION_WORDS.get(language, frozenset())
         self._irregular: Mapping[str, str] = IRREGULAR_FORMS.get(language, {})
-        self._run_terms = lru_cache(maxsize=_WORD_CACHE)(self._terms_of_run)
+        self._lock = Lock()  # a stemmer serves one thread at a time
+        self._known_terms = lru_cache(maxsize=_WORD_CACHE)(self._terms_of_run)
 
     def terms(self, text: str) -> list[str]:
         """Index terms in text order, repeated as often as they occur, no function words."""
@@ -100,8 +102,14 @@ class TextAnalyzer:
         folded = word.casefold()
         return folded in self._function_words or folded in self._question_words
 
+    def _run_terms(self, run: str, asked: bool) -> tuple[str, ...]:
+        if len(run) > MAX_TERM_CHARACTERS:  # rare, and too long to keep
+            return self._terms_of_run(run, asked)
+        return self._known_terms(run, asked)
+
     def _terms_of_run(self, run: str, asked: bool) -> tuple[str, ...]:
-        return tuple(self._generate(run, asked=asked))
+        with self._lock:
+            return tuple(self._generate(run, asked=asked))
 
     def _generate(self, run: str, *, asked: bool) -> Iterator[str]:
         if not _HAS_UNSPACED.search(run):

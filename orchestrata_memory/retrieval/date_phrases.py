@@ -26,6 +26,9 @@ from orchestrata_memory.retrieval.dates import TimeSpan
 MAX_SPANS: Final = 4
 """Times looked for in one query."""
 
+MAX_CHARACTERS: Final = 2_000
+"""Times are looked for in so much of a query."""
+
 _CODES: Final = {
     "danish": "da", "dutch": "nl", "english": "en", "finnish": "fi", "french": "fr",
     "german": "de", "hungarian": "hu", "italian": "it", "norwegian": "nb", "portuguese": "pt",
@@ -70,7 +73,7 @@ def find_times(text: str, *, now: datetime, language: str = "english") -> tuple[
         now: Aware.
         language: A Snowball name. A language without dateparser data knows ISO dates only.
     """
-    grammar = _grammar(language)
+    grammar, text = _grammar(language), text[:MAX_CHARACTERS]
     if not grammar.gate.search(text):
         return ()
     today = now.astimezone(UTC).replace(hour=12, minute=0, second=0, microsecond=0, tzinfo=None)

@@ -19,6 +19,9 @@ from orchestrata_memory.retrieval.weights import EVERYTHING, Ingredients
 MAX_NAMES: Final = 16
 """Names asked of the stores at most; more than a question can mean."""
 
+_MAX_WORDS: Final = 200
+"""Names are looked for among so many words of a query."""
+
 _WORD = regex.compile(r"[\p{L}\p{N}][\p{L}\p{N}\p{M}_.:@\-]*(?<=[\p{L}\p{N}\p{M}_])")
 
 
@@ -57,14 +60,19 @@ def name_candidates(text: str, analyzer: TextAnalyzer) -> tuple[str, ...]:
     Capitalised words and pairs of them; in a query without capitals every content word. Ask the
     stores which of them speak in the scope (in any case), and pass the answer to `plan_query`.
     """
-    words = [word for word in _WORD.findall(text) if not analyzer.is_function_word(word)]
-    capitalised = [word for word in words if word[0].isupper()] or words
-    pairs = [
-        f"{first} {second}"
-        for first, second in itertools.pairwise(capitalised)
-        if f"{first} {second}" in text
+    words = [
+        word
+        for word in itertools.islice(_WORD.finditer(text), _MAX_WORDS)
+        if not analyzer.is_function_word(word.group())
     ]
-    return tuple(dict.fromkeys([*pairs, *capitalised]))[:MAX_NAMES]
+    capitalised = [word for word in words if word.group()[0].isupper()] or words
+    pairs = [
+        text[first.start() : second.end()]
+        for first, second in itertools.pairwise(capitalised)
+        if text[first.end() : second.start()] == " "
+    ]
+    singles = [word.group() for word in capitalised]
+    return tuple(dict.fromkeys([*pairs, *singles]))[:MAX_NAMES]
 
 
 def plan_query(

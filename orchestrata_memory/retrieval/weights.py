@@ -1,7 +1,7 @@
 """What the evidence weighs, and switches to leave it out.
 
 All weights are round numbers. They were chosen on conversations (LoCoMo 1 to 5) and on short
-unrelated texts (CLINC150); neighbouring round values rank within half a point of these, and
+unrelated texts (CLINC150); neighbouring round values rank within a point of these, and
 weights fitted to the data gained nothing that held on a conversation left out.
 """
 
