@@ -26,6 +26,14 @@ class VectorCache(Protocol):
         """Keep encodings by content hash, for a bounded time."""
         ...
 
+    async def drop_many(self, model: str, hashes: Sequence[str]) -> None:
+        """Forget the texts with these content hashes."""
+        ...
+
+    async def close(self) -> None:
+        """Disconnect; called once nothing is under way. May be used again afterwards."""
+        ...
+
 
 class EncodingCache:
     """The least recently used encodings of this process.
@@ -73,6 +81,12 @@ class EncodingCache:
         self._bytes += size
         while len(self._entries) > self._max_entries or self._bytes > self._max_bytes:
             _, dropped = self._entries.popitem(last=False)
+            self._bytes -= _size(dropped)
+
+    def drop(self, key: str) -> None:
+        """Forget one encoding, if it is there."""
+        dropped = self._entries.pop(key, None)
+        if dropped is not None:
             self._bytes -= _size(dropped)
 
     def clear(self) -> None:

@@ -86,9 +86,11 @@ class ModelLane:
         return len(self._queries) + len(self._documents)
 
     def open(self) -> None:
-        """Start the thread and the task; must run inside the event loop that uses the lane."""
-        if self._task is None:
+        """Start the thread and the task in the running event loop; again after `close`."""
+        if self._task is None or self._task.done():
             name = f"embedding-{self._model.backend}"
+            self._closing = False
+            self._wake = asyncio.Event()
             self._executor = ThreadPoolExecutor(1, thread_name_prefix=name)
             self._task = asyncio.create_task(self._run(), name=name)
 

@@ -21,6 +21,7 @@ from orchestrata_memory.config.settings import EmbeddingSettings
 from orchestrata_memory.embedding.agreement import PROBES, REQUIRED_COSINE, least_cosine
 from orchestrata_memory.embedding.base import EmbeddingModel, Encoding
 from orchestrata_memory.embedding.cache import EncodingCache, VectorCache
+from orchestrata_memory.embedding.guarded_cache import GuardedCache
 from orchestrata_memory.embedding.lane import ModelLane, TextNotEmbeddedError
 from orchestrata_memory.errors import (
     MemoryConfigurationError,
@@ -36,7 +37,6 @@ DOCUMENT_CACHE_BYTES = 64 * 1024 * 1024
 QUERY_CACHE_BYTES = 16 * 1024 * 1024
 QUERY_CACHE_ENTRIES = 2048
 WAITING_TEXTS = 1024
-CACHE_TIMEOUT_SECONDS = 1.0
 
 
 def content_hash(text: str) -> str:
@@ -51,10 +51,7 @@ class EmbeddingService:
         settings: The embedding settings.
         document_model: Encodes what is stored; loaded when the first document comes.
         query_model: Encodes queries until it is found to disagree; None: `document_model` does.
-        cache: A cache that processes share, or None.
-
-    Attributes:
-        cache_failures: Calls of the shared cache that failed; each counted as a miss.
+        cache: A cache that processes share, or None; closed with the service.
 
     Traces: REQ-010-008, REQ-010-037
     """
@@ -73,7 +70,9 @@ class EmbeddingService:
         self._queries = self._own_queries or self._documents
         if self._own_queries is not None:
             self._documents.on_loaded = self._start_comparison
-        self._shared_cache = cache if settings.cache_embeddings else None
+        self._shared_cache = GuardedCache(
+            cache if settings.cache_embeddings else None, dimension=settings.dimension
+        )
         size = settings.cache_size if settings.cache_embeddings else 0
         self._document_cache = EncodingCache(max_entries=size, max_bytes=DOCUMENT_CACHE_BYTES)
         self._query_cache = EncodingCache(
@@ -86,7 +85,6 @@ class EmbeddingService:
         self._agreement: float | None = None
         self._comparison_error: str = ""
         self._open = False
-        self.cache_failures = 0
 
     @property
     def model_name(self) -> str:
@@ -112,10 +110,13 @@ class EmbeddingService:
     async def open(self) -> None:
         """Start the threads and load a query model of its own in the background; idempotent.
 
+        May be called again after `close`; models and caches are kept.
+
         The document model is loaded by the first document, or by `warm_up`.
         """
         if self._open:
             return
+        self._room = asyncio.Condition()
         self._documents.open()
         if self._own_queries is not None:
             self._own_queries.open()
@@ -141,6 +142,7 @@ class EmbeddingService:
         await self._documents.close()
         if self._own_queries is not None:
             await self._own_queries.close()
+        await self._shared_cache.close()
 
     async def health(self) -> PartHealth:
         """What serves documents and queries, whether they agree, what waits."""
@@ -159,8 +161,8 @@ class EmbeddingService:
                 "cached_documents": len(self._document_cache),
                 "cached_bytes": self._document_cache.size_bytes + self._query_cache.size_bytes,
                 "model_calls": self.model_calls,
-                "shared_cache": self._shared_cache is not None,
-                "shared_cache_failures": self.cache_failures,
+                "shared_cache": self._shared_cache.exists,
+                "shared_cache_failures": self._shared_cache.failures,
             },
         )
 
@@ -221,6 +223,17 @@ class EmbeddingService:
                 raise
         return await asyncio.shield(self._query_under_way(digest, text))
 
+    async def forget(self, texts: Sequence[str]) -> None:
+        """Drop the cached encodings of these texts here and in the shared cache; never raises.
+
+        For contents that were deleted or replaced; whoever else holds one has it encoded anew.
+        """
+        hashes = [content_hash(text) for text in texts]
+        for digest in hashes:
+            self._document_cache.drop(digest)
+            self._query_cache.drop(digest)
+        await self._shared_cache.drop(self.model_name, hashes)
+
     # Documents
 
     async def _embed_part(self, part: Mapping[str, str]) -> dict[str, Encoding | None]:
@@ -248,12 +261,12 @@ class EmbeddingService:
     async def _produce(self, texts: Mapping[str, str]) -> None:
         """Owned by the service: finishes for the cache's sake when every caller has gone."""
         try:
-            known = await self._from_shared_cache(list(texts))
+            known = await self._shared_cache.get(self.model_name, list(texts))
             for digest, encoding in known.items():
                 self._finish(digest, encoding)
             missing = {digest: text for digest, text in texts.items() if digest not in known}
             fresh = await self._compute(missing)
-            await self._to_shared_cache(fresh)
+            await self._shared_cache.put(self.model_name, fresh)
         except BaseException as error:
             for digest in texts:
                 self._abandon(digest, error)
@@ -298,34 +311,6 @@ class EmbeddingService:
             failure = MemoryEmbeddingError(f"embedding was given up: {type(error).__name__}")
             failure.__cause__ = error
             future.set_exception(failure)
-
-    async def _from_shared_cache(self, digests: list[str]) -> dict[str, Encoding]:
-        if self._shared_cache is None:
-            return {}
-        try:
-            async with asyncio.timeout(CACHE_TIMEOUT_SECONDS):
-                found = await self._shared_cache.get_many(self.model_name, digests)
-        except Exception as error:  # noqa: BLE001 - a cache may fail in any way and is only a cache
-            self._note_cache_failure(error)
-            return {}
-        return {
-            digest: encoding
-            for digest, encoding in zip(digests, found, strict=False)
-            if encoding is not None and encoding.vector.shape == (self.dimension,)
-        }
-
-    async def _to_shared_cache(self, encodings: Mapping[str, Encoding]) -> None:
-        if self._shared_cache is None or not encodings:
-            return
-        try:
-            async with asyncio.timeout(CACHE_TIMEOUT_SECONDS):
-                await self._shared_cache.put_many(self.model_name, encodings)
-        except Exception as error:  # noqa: BLE001 - as above
-            self._note_cache_failure(error)
-
-    def _note_cache_failure(self, error: Exception) -> None:
-        self.cache_failures += 1
-        _logger.warning("the shared embedding cache failed: %s", type(error).__name__)
 
     # Queries
 
