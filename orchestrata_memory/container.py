@@ -23,6 +23,7 @@ from orchestrata_memory.config.settings import MemoryEngineSettings
 from orchestrata_memory.embedded.layout import default_data_dir
 from orchestrata_memory.embedded.servers import EmbeddedAddresses, EmbeddedServers
 from orchestrata_memory.embedding.factory import build_embedder
+from orchestrata_memory.embedding.redis_cache import RedisVectorCache
 from orchestrata_memory.engine.audit import AuditTrail
 from orchestrata_memory.engine.delegating import Delegations
 from orchestrata_memory.engine.doorway import utc_now
@@ -30,7 +31,7 @@ from orchestrata_memory.engine.engine import MemoryEngine
 from orchestrata_memory.engine.parts import Parts
 from orchestrata_memory.governance.prolog import PrologGovernance
 from orchestrata_memory.hot.store import RedisHotStore
-from orchestrata_memory.interfaces import ComponentType, Kernel
+from orchestrata_memory.interfaces import ComponentType, Kernel, VolkDirectory
 from orchestrata_memory.kernel import ConfiguredDirectory, EventFactEmitter, InProcessKernel
 from orchestrata_memory.retrieval.analysis import TextAnalyzer
 from orchestrata_memory.retrieval.find import FindPipeline
@@ -52,6 +53,12 @@ def _embedded_servers(settings: MemoryEngineSettings) -> EmbeddedServers:
 def _audit_file(settings: MemoryEngineSettings) -> Path:
     data_dir = settings.embedded.data_dir or default_data_dir()
     return settings.audit.file or data_dir / "audit-fallback.jsonl"
+
+
+def _directory(settings: MemoryEngineSettings, kernel: Kernel) -> VolkDirectory:
+    """The kernel's directory of Volks where it offers one, else the configured one."""
+    offered: VolkDirectory | None = getattr(kernel, "directory", None)
+    return offered or ConfiguredDirectory(settings.governance)
 
 
 def _assembler(container: MemoryContainer) -> Callable[[EmbeddedAddresses], Parts]:
@@ -81,7 +88,7 @@ class MemoryContainer(containers.DeclarativeContainer):
 
     clock = providers.Object(utc_now)
     servers = providers.Singleton(_embedded_servers, settings)
-    directory = providers.Singleton(ConfiguredDirectory, settings.provided.governance)
+    directory = providers.Singleton(_directory, settings, kernel)
     facts = providers.Singleton(EventFactEmitter, kernel)
     analyzer = providers.Singleton(TextAnalyzer, settings.provided.search.language)
     counters = providers.Singleton(CounterRegistry)
@@ -97,7 +104,10 @@ class MemoryContainer(containers.DeclarativeContainer):
         dimension=settings.provided.embedding.dimension,
         server=addresses.provided.graph,
     )
-    embedder = providers.Singleton(build_embedder, settings.provided.embedding)
+    vector_cache = providers.Singleton(
+        RedisVectorCache.from_settings, settings.provided.redis, url=addresses.provided.redis_url
+    )
+    embedder = providers.Singleton(build_embedder, settings.provided.embedding, cache=vector_cache)
     governance = providers.Singleton(
         PrologGovernance, settings.provided.governance, directory, clock=clock
     )
