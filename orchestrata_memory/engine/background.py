@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import traceback
 from collections.abc import Awaitable, Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 from orchestrata_memory.errors import MemoryEngineError
@@ -109,5 +111,9 @@ async def cancel_and_wait(task: asyncio.Task[None]) -> None:
 
 
 def _describe(error: Exception) -> str:
-    # Only our own errors are known to carry no content.
-    return str(error) if isinstance(error, MemoryEngineError) else type(error).__name__
+    """The message of our own errors; of others, which may carry content, only kind and place."""
+    if isinstance(error, MemoryEngineError):
+        return str(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{place}"

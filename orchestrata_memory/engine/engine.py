@@ -22,6 +22,7 @@ from orchestrata_memory.engine.wiring import Wired, wire
 from orchestrata_memory.errors import (
     MemoryEngineError,
     MemoryLifecycleError,
+    MemoryUnavailableError,
 )
 from orchestrata_memory.interfaces import (
     ComponentHealth,
@@ -119,7 +120,6 @@ class MemoryEngine(IMemoryEngine):
         parts = self._parts = self._assemble(await self._servers.start())
         await parts.governance.open()
         await parts.hot.open()
-        await parts.cold.open()
         await parts.embedder.open()
         self._operations = wire(
             parts,
@@ -128,8 +128,12 @@ class MemoryEngine(IMemoryEngine):
             ensure_running=self._ensure_running,
             clock=self._clock,
         )
-        await parts.delegations.restore()
-        await self._operations.upkeep.seed_census()
+        try:
+            await self._operations.upkeep.reach_graph()
+        except MemoryUnavailableError as error:
+            # Hot works without it; upkeep goes on trying.
+            log.warning("starting without the graph: %s", error)
+            await parts.delegations.refresh()
         await self.kernel.event_bus.subscribe(
             Topic.SESSION_CLOSED, self._on_session_closed, subscriber_id=SYSTEM_VOLK
         )

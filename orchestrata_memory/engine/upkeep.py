@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from orchestrata_memory.cold.base import ColdStore
 from orchestrata_memory.config.settings import AuditSettings, WorkerSettings
 from orchestrata_memory.engine.background import Periodic
+from orchestrata_memory.engine.delegating import Delegations
 from orchestrata_memory.engine.migrating import Migrator
 from orchestrata_memory.engine.vectorizing import Vectorizer
 from orchestrata_memory.hot.base import HotStore
@@ -31,6 +32,7 @@ class Upkeep:
         cold: ColdStore,
         vectorizer: Vectorizer,
         migrator: Migrator,
+        delegations: Delegations,
         worker: WorkerSettings,
         audit: AuditSettings,
         clock: Callable[[], datetime],
@@ -40,6 +42,8 @@ class Upkeep:
         self._vectorizer = vectorizer
         self._retention = timedelta(days=audit.retention_days)
         self._clock = clock
+        self._delegations = delegations
+        self._reached = False
         interval = worker.sweep_interval_seconds
         self._jobs = [
             Periodic("sweep", self._sweep, interval),
@@ -47,7 +51,7 @@ class Upkeep:
             Periodic("audit retention", self._prune_audit, _PRUNE_INTERVAL_SECONDS),
             Periodic("migration retry", migrator.retry_closed, worker.retry_max_seconds),
             Periodic("late embedding", self._embed_missing, interval),
-            Periodic("census", self.seed_census, worker.retry_max_seconds),
+            Periodic("graph connection", self.reach_graph, worker.retry_max_seconds),
         ]
 
     def start(self) -> None:
@@ -70,7 +74,15 @@ class Upkeep:
             await self._cold.append_audit([record for _, record in pending])
             await self._hot.drained_audit([stream_id for stream_id, _ in pending])
 
-    async def seed_census(self) -> None:
+    async def reach_graph(self) -> None:
+        """Connect to the graph where that has not succeeded yet, and take over what it knows."""
+        if not self._reached:
+            await self._cold.open()
+            await self._delegations.restore()
+            self._reached = True
+        await self._seed_census()
+
+    async def _seed_census(self) -> None:
         """Count what cold holds where the hot tier has no counts yet.
 
         Hot takes a count only if nothing was written between being asked for the missing names

@@ -131,6 +131,7 @@ def wire(
             cold=cold,
             vectorizer=vectorizer,
             migrator=migrator,
+            delegations=delegations,
             worker=settings.worker,
             audit=settings.audit,
             clock=clock,

@@ -119,3 +119,25 @@ async def test_parts_can_be_overridden(tmp_path: Path) -> None:
     container.embedder.override(providers.Object(marker))
     assert container.embedder() is marker
     assert isinstance(container.engine(), MemoryEngine)
+
+
+@pytest.mark.servers
+@pytest.mark.traces("REQ-010-010")
+async def test_the_engine_starts_without_the_graph_and_reaches_it_later(
+    clean_redis: RedisServer, clean_graph: GraphServer, tmp_path: Path, as_: As
+) -> None:
+    if not clean_graph.killable:
+        pytest.skip("this graph server is not ours to kill")
+    clean_graph.kill()
+    settings = engine_settings(clean_redis, clean_graph, tmp_path)
+    async with build_engine(settings) as engine:
+        try:
+            with as_():
+                entry = await engine.store("written before the graph was there")
+                assert await engine.retrieve(entry.key) == entry
+            health = await engine.get_health()
+            assert health.parts["cold"].status is not HealthStatus.HEALTHY
+        finally:
+            clean_graph.start()
+        assert await engine.settle(100)
+        assert set(await engine.parts.cold.get([entry.key])) == {entry.key}
