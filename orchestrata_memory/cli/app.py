@@ -65,6 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     as_json = "--json" in given
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     logging.basicConfig(
         stream=sys.stderr, level=_log_level(), format="%(levelname)s %(name)s: %(message)s"
     )

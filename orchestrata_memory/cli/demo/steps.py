@@ -66,8 +66,8 @@ class Demo:
         """All steps in order; the facts they found."""
         await self._start()
         await self._store()
-        await self._search("meaning", story.BY_MEANING)
-        await self._search("word", story.BY_WORD)
+        await self._search("meaning", story.BY_MEANING, min_similarity=0.5)
+        await self._search("word", story.BY_WORD, min_similarity=0.7)
         await self._deny()
         await self._summarize()
         await self._close()
@@ -120,12 +120,12 @@ class Demo:
             step.say(f"{len(names)} hashes in Redis, each kept {ttl / 3600:.0f} h at least")
             step.say(f"{each:.1f} ms a store, flushed to disk; embedding and graph follow behind")
 
-    async def _search(self, kind: str, query: str) -> None:
+    async def _search(self, kind: str, query: str, *, min_similarity: float) -> None:
         async with self._step(f"Search by {kind}: {query!r}", "hot (Redis), in process") as step:
             with memory_context(story.caller(story.BRAVO)):
                 async with _timed(step):
                     found = await self._engine.search(
-                        query, limit=3, min_similarity=0.5, explain=True
+                        query, limit=3, min_similarity=min_similarity, explain=True
                     )
             self.facts[f"search_by_{kind}"] = {
                 "query": query,

@@ -95,7 +95,7 @@ LINES: tuple[Line, ...] = (
         "processor takes it for a new purchase.",
         key="cause/fresh-request-id",
         tags=("cause", "payments"),
-        metadata={"importance": 1.0, "relevance": 0.8},
+        metadata={"importance": 1.0},
     ),
     Line(
         volk=ALPHA,
@@ -151,7 +151,7 @@ LINES: tuple[Line, ...] = (
         "order and the attempt's purpose, never from the attempt's time.",
         key=LESSON_KEY,
         tags=("lesson", "payments"),
-        metadata={"importance": 1.0, "relevance": 0.9},
+        metadata={"importance": 1.0},
     ),
     Line(
         volk=ALPHA,
