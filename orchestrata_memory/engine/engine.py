@@ -152,6 +152,7 @@ class MemoryEngine(IMemoryEngine):
             self.parts.audit.start()
             self._wired.worker.start()
             self._wired.upkeep.start()
+            self._wired.warm_up.start()
             self._phase = Phase.RUNNING
 
     async def stop(self) -> None:
@@ -185,6 +186,7 @@ class MemoryEngine(IMemoryEngine):
         steps: list[Callable[[], Any]] = []
         if self._operations is not None:
             steps += [
+                self._operations.warm_up.stop,
                 self._operations.favours.stop,
                 self._operations.worker.stop,
                 self._operations.upkeep.stop,

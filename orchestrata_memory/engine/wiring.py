@@ -26,6 +26,7 @@ from orchestrata_memory.engine.storing import Inserter
 from orchestrata_memory.engine.tiers import Tiers
 from orchestrata_memory.engine.upkeep import Upkeep
 from orchestrata_memory.engine.vectorizing import Vectorizer
+from orchestrata_memory.engine.warming import WarmUp
 from orchestrata_memory.engine.writebehind import WriteBehind
 
 _FAVOURS = 256
@@ -44,6 +45,7 @@ class Wired:
     closing: Closing
     worker: WriteBehind
     upkeep: Upkeep
+    warm_up: WarmUp
     favours: TaskPool
 
 
@@ -136,5 +138,6 @@ def wire(
             audit=settings.audit,
             clock=clock,
         ),
+        warm_up=WarmUp(parts, language=settings.search.language),
         favours=favours,
     )
