@@ -65,6 +65,23 @@ def combined(hot: TermStatistics | None, cold: TermStatistics | None) -> TermSta
     )
 
 
+def foremost(
+    candidates: Sequence[Passage], statistics: TermStatistics, terms: Sequence[str], count: int
+) -> list[Passage]:
+    """The `count` candidates with the most evidence of their own, words and meaning alike."""
+    if len(candidates) <= count:
+        return list(candidates)
+    weights = {term: _idf(statistics, term) for term in terms}
+    held = [
+        sum(weights[term] for term in weights.keys() & set(passage.terms)) for passage in candidates
+    ]
+    near = [max(0.0, passage.cosine or 0.0) for passage in candidates]
+    most, nearest = max(held) or 1.0, max(near) or 1.0
+    scores = [words / most + cosine / nearest for words, cosine in zip(held, near, strict=True)]
+    order = sorted(range(len(candidates)), key=lambda place: -scores[place])
+    return [candidates[place] for place in order[:count]]
+
+
 def promising(
     candidates: Iterable[Passage],
     neighbours: Mapping[Slot, Passage],

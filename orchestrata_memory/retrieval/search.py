@@ -34,9 +34,11 @@ from orchestrata_memory.retrieval.search_run import (
     TierChoice,
 )
 
-LEAST_CANDIDATES: Final = 100
-"""Candidates by each kind of evidence at first; ranking has the right ones among them in nearly
-all cases, and a scope of that size is ranked whole."""
+LEAST_CANDIDATES: Final = 200
+"""Candidates by each kind of evidence at first, from cold half as many, as each has to be sent.
+
+Measured: with more of them ranking finds hardly anything more. A scope of that size is ranked
+whole."""
 
 CANDIDATES_A_RESULT: Final = 4
 _WIDENING: Final = 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Coroutine
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
@@ -24,7 +25,13 @@ from orchestrata_memory.retrieval.cold_source import ColdFound, ColdSource, cold
 from orchestrata_memory.retrieval.hot_index import HotIndex
 from orchestrata_memory.retrieval.hot_index_table import may_read
 from orchestrata_memory.retrieval.hot_source import HotSource
-from orchestrata_memory.retrieval.pool import Gathered, combined, in_scope, promising
+from orchestrata_memory.retrieval.pool import (
+    Gathered,
+    combined,
+    foremost,
+    in_scope,
+    promising,
+)
 from orchestrata_memory.retrieval.query import QueryPlan, name_candidates, plan_query
 from orchestrata_memory.retrieval.ranking import context_slots
 from orchestrata_memory.retrieval.search_rights import SearchRights
@@ -32,6 +39,9 @@ from orchestrata_memory.retrieval.search_rights import SearchRights
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+CONTEXT_DEPTH: Final = 50
+"""Candidates whose neighbours are fetched from cold: those that late interaction looks at."""
 
 TierChoice = Literal["both", "hot", "cold"]
 EMBEDDING: Final = "embedding"
@@ -137,7 +147,9 @@ class SearchRun:
         Raises:
             MemoryUnavailableError: No tier that is asked answers.
         """
-        gathered, cold = await together(self._hot_candidates(count), self._cold_candidates(count))
+        gathered, cold = await together(
+            self._hot_candidates(count), self._cold_candidates(max(1, count // 2))
+        )
         gathered.add_cold(cold)
         gathered.exhausted = gathered.exhausted and cold.exhausted
         if gathered.exhausted:
@@ -301,20 +313,26 @@ class SearchRun:
                 beside.passages[passage.key], beside.records[passage.key] = passage, header
         await self._drop_denied(beside)
         context |= beside.by_slot()
-        wanted -= context.keys()
-        if wanted and self.asks_cold:
-            context |= await self._cold_context(gathered, wanted, count)
+        if self.asks_cold:
+            context |= await self._cold_context(gathered, context.keys(), count)
         return context
 
     async def _cold_context(
-        self, gathered: Gathered, slots: set[Slot], count: int
+        self, gathered: Gathered, known: AbstractSet[Slot], count: int
     ) -> dict[Slot, Passage]:
-        """What stands beside the candidates in cold.
+        """What stands beside the foremost candidates in cold.
 
+        Others are too far down for their context to matter, and each neighbour is dear to fetch.
         Neighbours of good keyword matches become candidates themselves, as those of hot are
         already.
         """
         request = self._request
+        candidates = list(gathered.passages.values())
+        depth = max(CONTEXT_DEPTH, 2 * request.limit)
+        best = foremost(candidates, self._statistics, self.plan.terms, depth)
+        slots = context_slots(best) - known
+        if not slots:
+            return {}
         beside = Gathered()
         found = await self._of_cold(self._tools.cold.neighbours(slots, self._vector))
         beside.add_cold(found or ColdFound())
