@@ -42,6 +42,7 @@ T = TypeVar("T")
 Work = Callable[[AsyncManagedTransaction], Awaitable[T]]
 
 _LIVENESS_SECONDS = 15.0
+_RETRY_SECONDS = 5.0
 _READ_ATTEMPTS = 2
 _WRITE_ATTEMPTS = 12
 _PAUSE_SECONDS = 0.01
@@ -198,7 +199,9 @@ class GraphConnection:
                 connection_timeout=min(5.0, self._timeout),
                 connection_acquisition_timeout=self._timeout,
                 liveness_check_timeout=_LIVENESS_SECONDS,
-                max_transaction_retry_time=self._timeout / 2,
+                max_transaction_retry_time=min(_RETRY_SECONDS, self._timeout / 2),
+                initial_retry_delay=_PAUSE_SECONDS * 2,
+                retry_delay_jitter_factor=0.5,
                 notifications_min_severity=NotificationMinimumSeverity.OFF,
                 warn_notification_severity=NotificationMinimumSeverity.OFF,
             )

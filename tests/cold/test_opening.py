@@ -21,11 +21,11 @@ from tests.servers.process import free_port
 
 pytestmark = pytest.mark.servers
 
-QUICK = GraphSettings(operation_timeout_seconds=10)
+PATIENT = GraphSettings(operation_timeout_seconds=90)
 
 
 def make(server: GraphServer, dimension: int = DIMENSION, **changes: object) -> GraphColdStore:
-    return GraphColdStore(QUICK, dimension=dimension, server=address_of(server, **changes))
+    return GraphColdStore(PATIENT, dimension=dimension, server=address_of(server, **changes))
 
 
 @pytest.mark.traces("REQ-010-028")
@@ -87,7 +87,7 @@ async def test_a_closed_port_is_unavailable(clean_graph: GraphServer) -> None:
 async def test_an_address_of_the_wrong_form_is_a_configuration_error(uri: str) -> None:
     address = GraphAddress(uri=uri)
     with pytest.raises(MemoryConfigurationError):
-        await GraphColdStore(QUICK, dimension=DIMENSION, server=address).open()
+        await GraphColdStore(PATIENT, dimension=DIMENSION, server=address).open()
 
 
 def test_the_settings_give_the_address() -> None:
