@@ -116,9 +116,12 @@ class World:
         return f"{' '.join(picks.sample(WORDS, 4))} number{self.contents}"
 
     def pick(self, number: int) -> str:
-        if not self.keys:
+        """A live key, mostly."""
+        live = [key for key in self.keys if key in self.model.live]
+        known = live if live and number % 5 else self.keys
+        if not known:
             self.keys.append(f"never-{self.number:05}")
-        return self.keys[number % len(self.keys)]
+        return known[number % len(known)]
 
     def actor(self, actor: str | None, key: str) -> str:
         owner = self.model.live[key].owner if key in self.model.live else next(iter(ROLES))
@@ -182,7 +185,7 @@ class World:
         volk = self.actor(actor, key)
         content = self.text() if number % 2 else None
         said = await outcome(
-            self.as_(volk, SESSIONS[number % 2]).update(
+            self.as_(volk, SESSIONS[number % len(SESSIONS)]).update(
                 key,
                 content=content,
                 tags=None if tags is None else list(tags),
@@ -327,11 +330,10 @@ class World:
         await self.hot.sweep()
 
     async def upkeep(self) -> None:
-        upkeep = self.engine._wired.upkeep
-        await upkeep.seed_census()
-        await upkeep._embed_missing()
-        await upkeep.drain_audit()
+        """Every periodic job once."""
         await self.engine.parts.delegations.restore()
+        for job in self.engine._wired.upkeep._jobs:
+            await job._step()
 
     # --- TTLs ----------------------------------------------------------------------------
     def _deadlines(self) -> dict[str, int]:
@@ -385,7 +387,7 @@ class World:
         expected = self.model.readable(volk, self.clock.now)
         found = await self.as_(volk).find(scope=scope, limit=EVERYTHING)
         assert [View.of(entry) for entry in found] == expected, f"find of {volk}"
-        hits = await self.as_(volk, "s:1").search(
+        hits = await self.as_(volk, SESSIONS[self.turn % len(SESSIONS)]).search(
             "falcon at dawn", scope=scope, limit=EVERYTHING, min_similarity=0
         )
         await self.engine._wired.favours.join()
@@ -436,8 +438,7 @@ class World:
 
     async def check_all(self) -> None:
         for volk in VOLKS:
-            for key in self.keys:
-                await self.check_key(volk, key)
+            await asyncio.gather(*(self.check_key(volk, key) for key in self.keys))
             await self.check_volk(volk)
 
     async def check_related(self) -> None:
@@ -485,9 +486,9 @@ class World:
             assert await self.cold.apply([write]) == {}
         while await self.hot.outbox_length():
             await self.work(7)
-        for engine in self.engines:
-            await engine._wired.upkeep.drain_audit()
-            await engine.parts.delegations.restore()
+        for _ in self.engines:
+            self.turn += 1
+            await self.upkeep()
         for session in SESSIONS:
             await self.engine.close_session(self.session(session))
         await self.hot.sweep()
@@ -511,7 +512,3 @@ class World:
 def _fields(view: View) -> dict[str, Any]:
     return {name: getattr(view, name) for name in View.__dataclass_fields__}
 
-
-async def gather(*operations: Awaitable[Any]) -> list[Any]:
-    """All at once; errors are answers."""
-    return await asyncio.gather(*map(outcome, operations))
