@@ -29,7 +29,6 @@ class _Request:
     order: FindOrder
     limit: int
     include_summaries: bool
-    readable: Readable | None
 
 
 class FindPipeline:
@@ -86,7 +85,6 @@ class FindPipeline:
             order=order,
             limit=limit,
             include_summaries=include_summaries,
-            readable=await self._governance.readable(context.volk_id),
         )
         for _ in range(_ATTEMPTS):
             if not await self._hot.synchronised():
@@ -101,22 +99,26 @@ class FindPipeline:
                 return records
         else:
             return records
-        return await self._collect(request, self._of_cold(request, frozenset()))
+        readable = await self._governance.readable(request.volk_id)
+        found = self._of_cold(request, readable, frozenset())
+        return await self._collect(request, found)
 
     async def _of_both(self, request: _Request) -> tuple[list[MemoryRecord], bool]:
         """Results, and whether some were left out because they changed meanwhile."""
+        # asked after the index is up to date: delegations changed until now are known
+        readable = await self._governance.readable(request.volk_id)
         headers = self._index.find(
             request.scope,
             tags=request.tags,
             match_all=request.match_all,
-            readable=request.readable,
+            readable=readable,
             order=request.order,
             include_summaries=request.include_summaries,
         )
-        held = frozenset(self._index.keys())
+        held = frozenset(header.key for header in headers)
         found = self._of_hot(headers)
         if not await self._hot.holds_all(request.scope):
-            found = _merged(found, self._of_cold(request, held), request.order)
+            found = _merged(found, self._of_cold(request, readable, held), request.order)
         return await self._present(await self._collect(request, found), held)
 
     async def _of_hot(self, headers: Sequence[MemoryRecord]) -> AsyncIterator[MemoryRecord]:
@@ -124,7 +126,7 @@ class FindPipeline:
             yield header
 
     async def _of_cold(
-        self, request: _Request, held: frozenset[str]
+        self, request: _Request, readable: Readable | None, held: frozenset[str]
     ) -> AsyncIterator[MemoryRecord]:
         """What only cold holds, page by page, as far as it is asked for."""
         size = max(_LEAST_PAGE, request.limit)
@@ -134,7 +136,7 @@ class FindPipeline:
                 request.scope,
                 tags=request.tags,
                 match_all=request.match_all,
-                readable=request.readable,
+                readable=readable,
                 order=request.order,
                 limit=size,
                 offset=offset,

@@ -95,16 +95,15 @@ class HotMirror:
 
     async def _take_over(self) -> None:
         batch = await self._hot.changes_since(self._cursor)
-        if self._cursor is None or not batch.complete:
-            cursor = batch.cursor
-            if not batch.complete:
-                cursor = (await self._hot.changes_since(None)).cursor
+        if batch.delegations_changed:
+            await self._delegations_changed()
+        while self._cursor is None or not batch.complete:
+            # from here on the log tells what the scan may miss, unless it is trimmed meanwhile
+            cursor = (await self._hot.changes_since(None)).cursor
             await self._rebuild()
+            await self._delegations_changed()
             self._cursor = cursor
             batch = await self._hot.changes_since(cursor)
-            await self._delegations_changed()
-        elif batch.delegations_changed:
-            await self._delegations_changed()
         await self._reread([*batch.keys, *self._take_due()])
         self._cursor = batch.cursor
         self._vectors.keep_up()

@@ -97,13 +97,13 @@ class SearchPipeline:
         analyzer: TextAnalyzer,
         settings: SearchSettings,
     ) -> None:
-        self._governance = governance
         source = ColdSource(cold, index)
         self._tools = SearchTools(
             hot=HotSource(hot, index),
             cold=source,
             index=index,
             embedder=embedder,
+            governance=governance,
             rights=SearchRights(governance, index, source),
             analyzer=analyzer,
             settings=settings,
@@ -146,7 +146,6 @@ class SearchPipeline:
             now=now,
             include_summaries=include_summaries,
             tiers=tiers,
-            readable=await self._governance.readable(context.volk_id),
         )
         run = SearchRun(self._tools, request)
         hits, stale = await self._once(run, request)

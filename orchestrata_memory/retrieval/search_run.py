@@ -18,6 +18,7 @@ from orchestrata_memory.errors import (
     MemoryEmbeddingError,
     MemoryUnavailableError,
 )
+from orchestrata_memory.governance.base import Governance
 from orchestrata_memory.models import MemoryScope
 from orchestrata_memory.retrieval.analysis import TextAnalyzer
 from orchestrata_memory.retrieval.base import Passage, Pool, Slot
@@ -56,6 +57,7 @@ class SearchTools:
     cold: ColdSource
     index: HotIndex
     embedder: Embedder
+    governance: Governance
     rights: SearchRights
     analyzer: TextAnalyzer
     settings: SearchSettings
@@ -63,11 +65,7 @@ class SearchTools:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRequest:
-    """What is asked, by whom.
-
-    Attributes:
-        readable: The pre-filter; None when the deployment's rules may allow more.
-    """
+    """What is asked, by whom; see `SearchPipeline.search`."""
 
     volk_id: str
     query: str
@@ -77,11 +75,13 @@ class SearchRequest:
     now: datetime
     include_summaries: bool
     tiers: TierChoice
-    readable: Readable | None
 
 
 class SearchRun:
     """The state of one search.
+
+    The pre-filter is None when a deployment's own rules may allow more; then what is surely
+    readable by the rules as shipped stands in where there is no record to ask about.
 
     Attributes:
         asks_hot, asks_cold: Tiers whose candidates are wanted and which answer so far.
@@ -92,7 +92,8 @@ class SearchRun:
     def __init__(self, tools: SearchTools, request: SearchRequest) -> None:
         self._tools = tools
         self._request = request
-        self._readable_surely = request.readable or Readable(volk_id=request.volk_id)
+        self._readable: Readable | None = None
+        self._readable_surely = Readable(volk_id=request.volk_id)
         self._plan: QueryPlan | None = None
         self._encoding: Encoding | None = None
         self._encoded_text: str | None = None
@@ -125,6 +126,9 @@ class SearchRun:
         """
         request, tools = self._request, self._tools
         self.hot_up = await tools.hot.synchronised()
+        # after that: a delegation granted or revoked until now is known to the rules
+        self._readable = await tools.governance.readable(request.volk_id)
+        self._readable_surely = self._readable or Readable(volk_id=request.volk_id)
         if not self.hot_up:
             self._lose_hot()
         elif self.asks_hot and self.asks_cold:
@@ -219,7 +223,7 @@ class SearchRun:
             return
         request, tools = self._request, self._tools
         try:
-            await tools.hot.embed_pending(tools.embedder, request.scope, request.readable)
+            await tools.hot.embed_pending(tools.embedder, request.scope, self._readable)
         except MemoryEmbeddingError:
             self.missing[EMBEDDING] = None
         except MemoryUnavailableError:
@@ -238,7 +242,7 @@ class SearchRun:
             self.plan.terms,
             self._vector,
             request.scope,
-            request.readable,
+            self._readable,
             count,
             include_summaries=request.include_summaries,
         )
@@ -262,7 +266,7 @@ class SearchRun:
                 self.plan.terms,
                 self._vector,
                 request.scope,
-                request.readable,
+                self._readable,
                 count,
                 exclude=self.outdated,
                 include_summaries=request.include_summaries,
@@ -283,7 +287,7 @@ class SearchRun:
                 request.scope,
                 tags=(),
                 match_all=True,
-                readable=request.readable,
+                readable=self._readable,
                 order=FindOrder.NEWEST,
                 limit=count,
                 offset=0,
@@ -299,7 +303,7 @@ class SearchRun:
 
     async def _drop_denied(self, gathered: Gathered) -> None:
         """Without a pre-filter, what the rules deny must not even count as context."""
-        if self._request.readable is None:
+        if self._readable is None:
             answers = await self.may_read(gathered, list(gathered.passages))
             gathered.drop([key for key, ok in answers.items() if not ok])
 
@@ -309,7 +313,7 @@ class SearchRun:
         wanted = context_slots(candidates) - context.keys()
         beside = Gathered()
         if self.asks_hot:
-            for passage, header in self._tools.index.context(wanted, self._request.readable):
+            for passage, header in self._tools.index.context(wanted, self._readable):
                 beside.passages[passage.key], beside.records[passage.key] = passage, header
         await self._drop_denied(beside)
         context |= beside.by_slot()
@@ -337,7 +341,7 @@ class SearchRun:
         found = await self._of_cold(self._tools.cold.neighbours(slots, self._vector))
         beside.add_cold(found or ColdFound())
         records = beside.records.items()
-        beside.drop([key for key, record in records if not may_read(record, request.readable)])
+        beside.drop([key for key, record in records if not may_read(record, self._readable)])
         await self._drop_denied(beside)
         by_slot = beside.by_slot()
         chosen = promising(

@@ -91,6 +91,7 @@ class HotDouble:
         self.first = 0
         self.down = False
         self.reads = 0
+        self.delegations_changed = False
         self.before_read: Callable[[], Awaitable[None]] | None = None
 
     @property
@@ -154,7 +155,13 @@ class HotDouble:
         if cursor is None:
             return ChangeBatch(cursor=end, keys=(), complete=True)
         keys = tuple(dict.fromkeys(self.log[int(cursor) :]))
-        return ChangeBatch(cursor=end, keys=keys, complete=int(cursor) >= self.first)
+        changed, self.delegations_changed = self.delegations_changed, False
+        return ChangeBatch(
+            cursor=end,
+            keys=keys,
+            complete=int(cursor) >= self.first,
+            delegations_changed=changed,
+        )
 
     async def read(self, keys: Sequence[str]) -> dict[str, HotState]:
         self._check()

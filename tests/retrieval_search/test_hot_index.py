@@ -308,6 +308,61 @@ async def test_a_failed_run_forgets_no_change(embedder: Embedder):
     assert index.keys() == ["k"]
 
 
+async def test_an_expired_copy_is_looked_up_even_after_a_failed_run(embedder: Embedder):
+    hot = HotDouble()
+    index = HotIndex(hot.port, ANALYZER, embedder)
+    hot.put(record("k", "ship"), expires_at=datetime.now(UTC) + timedelta(milliseconds=80))
+    await index.sync()
+    hot.forget("k", silently=True)
+    await asyncio.sleep(0.15)
+
+    async def fail() -> None:
+        hot.down = True
+        hot._check()
+
+    hot.before_read = fail
+    with pytest.raises(MemoryUnavailableError):
+        await index.sync()
+    hot.before_read, hot.down = None, False
+    await index.sync()
+    assert index.keys() == []
+
+
+async def test_a_log_that_is_trimmed_during_the_build_is_noticed(embedder: Embedder):
+    hot = HotDouble()
+    index = HotIndex(hot.port, ANALYZER, embedder)
+    hot.put(record("early", "ship"))
+    happened = False
+
+    async def trim() -> None:
+        nonlocal happened
+        if not happened:
+            happened = True
+            hot.put(record("late", "sail"))
+            hot.trim()
+            hot.put(record("later", "sail"))
+
+    hot.before_read = trim
+    await index.sync()
+    assert set(index.keys()) == {"early", "late", "later"}
+
+
+async def test_delegations_are_told_before_the_answer(embedder: Embedder):
+    hot = HotDouble()
+    told: list[str] = []
+
+    async def tell() -> None:
+        told.append("once")
+
+    index = HotIndex(hot.port, ANALYZER, embedder, on_delegations=tell)
+    await index.sync()
+    await index.sync()
+    assert told == ["once"]  # the first run cannot know what changed before it
+    hot.delegations_changed = True
+    await index.sync()
+    assert told == ["once", "once"]
+
+
 async def test_vectors_of_another_model_or_version_count_as_missing(embedder: Embedder):
     hot = HotDouble()
     index = HotIndex(hot.port, ANALYZER, embedder)

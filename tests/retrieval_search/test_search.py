@@ -146,6 +146,22 @@ async def test_nobody_finds_what_it_may_not_read(world: World, tier: str, prefil
         assert set(await world.keys("storm", volk, min_similarity=0.0)) == expected
 
 
+@pytest.mark.traces("REQ-010-048")
+async def test_a_delegation_granted_by_another_process_counts_at_once(world: World):
+    world.hot.put(record("to c", "storm", shared_with=("C",)))
+    await world.in_cold(record("old to c", "storm", shared_with=("C",)))
+
+    async def told() -> None:
+        world.rules.grantors["D"] = ("C",)
+
+    world.index._on_delegations = told
+    await world.index.sync()
+    world.rules.grantors.clear()
+    assert await world.keys("storm", "D") == []
+    world.hot.delegations_changed = True  # the change log says so; the rules do not know yet
+    assert set(await world.keys("storm", "D")) == {"to c", "old to c"}
+
+
 async def test_the_rules_have_the_last_word_over_the_prefilter(world: World):
     world.hot.put(record("a", "storm"))
     world.hot.put(record("b", "storm"))
@@ -296,6 +312,29 @@ async def test_what_was_just_stored_is_found_by_meaning_at_once(world: World):
     world.hot.put(record("k", "quick foxes"))
     (hit,) = (await world.ask("quick foxes", min_similarity=0.99)).hits
     assert hit.explanation.similarity == pytest.approx(1.0, abs=1e-4)
+
+
+async def test_a_text_the_model_fails_on_is_found_by_its_words_and_tried_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    tried: list[str] = []
+    embed = world.embedder.embed
+
+    async def failing(texts: list[str]):
+        tried.extend(texts)
+        encodings = await embed(texts)
+        return [
+            None if "broken" in text else one for text, one in zip(texts, encodings, strict=True)
+        ]
+
+    monkeypatch.setattr(world.embedder, "embed", failing)
+    world.hot.put(record("bad", "broken storm"))
+    world.hot.put(record("good", "a storm"))
+    for _ in range(3):
+        assert set(await world.keys("storm")) == {"bad", "good"}
+    assert sorted(tried) == ["a storm", "broken storm"]
+    world.hot.put(record("bad", "mended storm"))
+    assert await world.keys("mended storm", min_similarity=0.99) == ["bad", "good"]
 
 
 # --- change and loss -------------------------------------------------------------------------
