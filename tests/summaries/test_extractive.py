@@ -112,6 +112,43 @@ def test_one_memory_of_ten_thousand_words_fills_it_too(counter, max_tokens, cont
     distinct = 0.95 if counter.count(content) > max_tokens and "line" in content else 0.0
     assert distinct * max_tokens <= summary.token_count <= max_tokens
     assert summary.source_keys == ("long",)
+    assert summary.omitted == 0
+
+
+class Tens:
+    """Ten characters a token, what is left over free: parts count less than the whole."""
+
+    name = "tens"
+
+    def count(self, text: str) -> int:
+        return len(text) // 10
+
+    def truncate(self, text: str, max_tokens: int) -> str:
+        return text[: max_tokens * 10 + 9]
+
+
+@pytest.mark.traces("REQ-010-022")
+@settings(max_examples=100, deadline=None)
+@given(
+    numbers=st.lists(st.integers(0, 10_000), min_size=1, max_size=60, unique=True),
+    max_tokens=st.integers(1, 200),
+)
+def test_a_counter_whose_parts_count_less_than_the_whole_is_not_exceeded(numbers, max_tokens):
+    counter = Tens()
+    contents = [statement(number).strip() for number in numbers]
+    sources = [source(text, key=f"k{n}") for n, text in enumerate(contents)]
+
+    summary = summarize(
+        sources,
+        strategy=SummarizationStrategy.RECENCY,
+        counter=counter,
+        max_tokens=max_tokens,
+        now=NOW,
+    )
+
+    assert counter.count(summary.content) == summary.token_count <= max_tokens
+    if max_tokens >= 64 and sum(map(counter.count, contents)) > max_tokens:
+        assert summary.token_count >= 0.95 * max_tokens
 
 
 @pytest.mark.traces("REQ-010-023")
