@@ -339,9 +339,7 @@ class World:
     def _deadlines(self) -> dict[str, int]:
         """When each entry, replica and vector runs out, in milliseconds since 1970."""
         kinds = {keys.NameKind.ENTRY, keys.NameKind.VECTOR, keys.NameKind.EMBEDDING}
-        names = [
-            n for n in self.raw.scan_iter(f"{keys.PREFIX}*") if keys.parse(n).kind in kinds
-        ]
+        names = [n for n in self.raw.scan_iter(f"{keys.PREFIX}*") if keys.parse(n).kind in kinds]
         return {name: self.raw.pexpiretime(name) for name in names}
 
     def _check_deadlines(self, before: dict[str, int]) -> None:
@@ -429,9 +427,7 @@ class World:
         )
         assert [View.of(entry) for entry in found] == expected[:limit]
         if not tags:
-            hits = await self.as_(volk).search(
-                "violin", scope=scope, limit=limit, min_similarity=0
-            )
+            hits = await self.as_(volk).search("violin", scope=scope, limit=limit, min_similarity=0)
             await self.engine._wired.favours.join()
             assert len(hits) == min(limit, len(expected))
             assert {hit.key for hit in hits} <= {view.key for view in expected}
@@ -495,7 +491,7 @@ class World:
 
     async def end(self) -> None:
         """What a history leaves: the model in cold, markers in hot, and nothing else."""
-        for (volk, to) in list(self.model.delegations):
+        for volk, to in list(self.model.delegations):
             await self.revoke(volk, to)
         await self.settle()
 
@@ -511,4 +507,3 @@ class World:
 
 def _fields(view: View) -> dict[str, Any]:
     return {name: getattr(view, name) for name in View.__dataclass_fields__}
-
