@@ -38,7 +38,7 @@ class Author:
     """
 
     def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)  # noqa: S311 - repeatable on purpose
+        self._random = random.Random(seed)
 
     def history(self, length: int) -> list[Step]:
         beginning = [self._step("store") for _ in range(BEGINNING)]
