@@ -110,6 +110,20 @@ async def cancel_and_wait(task: asyncio.Task[None]) -> None:
         await asyncio.wait({task}, timeout=1.0)
 
 
+async def to_the_end(work: Coroutine[Any, Any, None]) -> None:
+    """Do `work` to its end even when the caller is cancelled meanwhile, which is told after."""
+    task = asyncio.create_task(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    task.result()
+    if cancelled is not None:
+        raise cancelled
+
+
 def _describe(error: Exception) -> str:
     """The message of our own errors; of others, which may carry content, only kind and place."""
     if isinstance(error, MemoryEngineError):

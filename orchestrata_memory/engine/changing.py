@@ -15,15 +15,17 @@ from orchestrata_memory.engine.tiers import Tiers
 from orchestrata_memory.errors import MemoryConflictError, MemoryUnavailableError
 from orchestrata_memory.hot.base import HotStore, VersionConflictError, Withdrawal
 from orchestrata_memory.models import AuditRecord, MemoryRecord
+from orchestrata_memory.retrieval.hot_index import HotIndex
 
 
 class Changer:
     """Compare-and-set on the newest version of a key."""
 
-    def __init__(self, hot: HotStore, cold: ColdStore, tiers: Tiers) -> None:
+    def __init__(self, hot: HotStore, cold: ColdStore, tiers: Tiers, index: HotIndex) -> None:
         self._hot = hot
         self._cold = cold
         self._tiers = tiers
+        self._index = index
 
     async def change(
         self,
@@ -47,6 +49,7 @@ class Changer:
                     expected_version=current.version,
                     withdrawals=await self._withdrawals(key),
                 )
+                self._index.foresee(key, wanted.version, deleted=False)
             return wanted
 
         return await self._retry(key, step)
@@ -59,6 +62,7 @@ class Changer:
         async def step(current: MemoryRecord) -> MemoryRecord:
             audit = await decide(current)
             await self._hot.tombstone(current, audit, withdrawals=await self._withdrawals(key))
+            self._index.foresee(key, current.version + 1, deleted=True)
             return current
 
         return await self._retry(key, step)

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from orchestrata_memory.config.settings import MemoryEngineSettings
 from orchestrata_memory.embedded.servers import EmbeddedAddresses
+from orchestrata_memory.engine.background import to_the_end
 from orchestrata_memory.engine.bound import BoundMemory
 from orchestrata_memory.engine.doorway import Clock, utc_now
 from orchestrata_memory.engine.health import gather_health
@@ -112,7 +113,7 @@ class MemoryEngine(IMemoryEngine):
             try:
                 await self._open()
             except BaseException:
-                await self._close()
+                await to_the_end(self._close())
                 raise
             self._phase = Phase.INITIALIZED
 
@@ -166,13 +167,15 @@ class MemoryEngine(IMemoryEngine):
             self._phase = Phase.STOPPED
             if already:
                 return
-            if self._operations is not None:
-                await self.kernel.event_bus.unsubscribe(
-                    Topic.SESSION_CLOSED, subscriber_id=SYSTEM_VOLK
-                )
-            if was_running:
-                await self._drain(self.settings.worker.drain_timeout_seconds)
-            await self._close()
+            try:
+                if self._operations is not None:
+                    await self.kernel.event_bus.unsubscribe(
+                        Topic.SESSION_CLOSED, subscriber_id=SYSTEM_VOLK
+                    )
+                if was_running:
+                    await self._drain(self.settings.worker.drain_timeout_seconds)
+            finally:
+                await to_the_end(self._close())
 
     async def _drain(self, timeout_seconds: float) -> None:
         try:

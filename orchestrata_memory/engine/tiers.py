@@ -55,15 +55,23 @@ class Tiers:
     async def locate_to_read(self, key: str) -> Located | None:
         """As `locate`, but from cold alone while hot is down.
 
-        What this process knows to be deleted or newer than cold stays hidden then.
+        Raises:
+            MemoryUnavailableError: Nothing can be said: hot is down, and cold has no such key, or
+                an older version than the one this process knows of.
         """
         try:
             return await self.locate(key)
         except MemoryUnavailableError as error:
-            if error.part != HOT_TIER or key in self._index.hidden_keys():
+            if error.part != HOT_TIER:
                 raise
-        record = (await self._cold.get([key])).get(key)
-        return None if record is None else Located(record=record, tier="cold")
+            record = (await self._cold.get([key])).get(key)
+            if record is None or not self._current(record):
+                raise
+            return Located(record=record, tier="cold")
+
+    def _current(self, record: MemoryRecord) -> bool:
+        deleted = self._index.is_deleted(record.key)
+        return not deleted and record.version >= self._index.known_version(record.key)
 
     async def vectors(self, keys: Sequence[str]) -> dict[str, StoredVector]:
         """Vectors of the keys from whichever tier has them."""

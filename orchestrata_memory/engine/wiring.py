@@ -64,7 +64,7 @@ def wire(
     rights = ReadingRights(tiers, delegations)
     doorway = Doorway(parts.audit, notices, ensure_running, clock)
     vectorizer = Vectorizer(parts.embedder, late_interaction=settings.embedding.late_interaction)
-    changer = Changer(hot, cold, tiers)
+    changer = Changer(hot, cold, tiers, parts.index)
     promoter = Promoter(hot, cold, vectorizer)
     migrator = Migrator(hot, cold, notices, settings.worker)
     favours = TaskPool("after a search", _FAVOURS)

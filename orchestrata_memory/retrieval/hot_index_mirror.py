@@ -84,6 +84,19 @@ class HotMirror:
         """
         await self._runs.join()
 
+    def foresee(self, key: str, version: int, *, deleted: bool) -> None:
+        """Know of a change that this process was acknowledged, before the next run reads it.
+
+        Should Redis be lost in between, what the graph still shows of the key is out of date.
+        """
+        if version <= self._versions.get(key, 0):
+            return
+        self._versions[key] = version
+        if deleted:
+            self._live.discard(key)
+            self._deleted.add(key)
+        self._schedule(key, 0.0)
+
     async def close(self) -> None:
         """Stop what runs in the background."""
         await self._runs.close()
