@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from uuid import uuid4
 
 from orchestrata_memory.cold.base import ColdStore
 from orchestrata_memory.engine.drafting import same_memory
-from orchestrata_memory.errors import MemoryConflictError, MemoryKeyExistsError
+from orchestrata_memory.errors import (
+    MemoryConflictError,
+    MemoryKeyExistsError,
+    MemoryUnavailableError,
+)
 from orchestrata_memory.hot.base import HotState, HotStore, VersionConflictError
 from orchestrata_memory.models import AuditRecord, KeyState, MemoryRecord
 
@@ -58,17 +63,19 @@ class Inserter:
 
     async def _try(self, record: MemoryRecord, audit: AuditRecord) -> tuple[MemoryRecord, bool]:
         token = uuid4().hex
-        state = await self._hot.claim(record.key, token)
-        if state.state in {KeyState.LIVE, KeyState.COLD}:
-            return await self._existing(state, record), False
         try:
+            # Within, for a claim may be laid though its answer was lost or not waited for.
+            state = await self._hot.claim(record.key, token)
+            if state.state in {KeyState.LIVE, KeyState.COLD}:
+                return await self._existing(state, record), False
             free_version = await self._free_version(state, record)
             if free_version is None:
                 return await self._existing(state, record), False
             wanted = record.changed(version=free_version)
             return await self._hot.insert(wanted, audit, claim_token=token), True
         finally:
-            await self._hot.release_claim(record.key, token)
+            with suppress(MemoryUnavailableError):  # it runs out by itself
+                await self._hot.release_claim(record.key, token)
 
     async def _free_version(self, state: HotState, record: MemoryRecord) -> int | None:
         """The version a free key goes on with, or None when cold holds it."""
