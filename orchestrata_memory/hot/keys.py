@@ -76,6 +76,7 @@ CLOSED = PREFIX + "closed"
 DEAD = PREFIX + "dead"
 DELEGATIONS = PREFIX + "delegations"
 OUTBOX = PREFIX + "outbox"
+PROBE = PREFIX + "probe"
 UNSEEDED = PREFIX + "unseeded"
 
 POINTER_PATTERN = PREFIX + "ptr:*"

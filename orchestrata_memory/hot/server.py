@@ -14,6 +14,7 @@ from orchestrata_memory.errors import (
     MemoryStorageError,
     MemoryUnavailableError,
 )
+from orchestrata_memory.hot import keys
 from orchestrata_memory.hot.connection import Connection
 from orchestrata_memory.hot.failures import AUTHENTICATION_CODES, PART, code_of
 from orchestrata_memory.interfaces import HealthStatus, PartHealth
@@ -119,6 +120,7 @@ async def report(redis: Connection, limit: int) -> PartHealth:
     try:
         facts = await ask(redis)
         sizes = await redis.run("sizes")
+        refusal = await _refusal_of_writes(redis)
     except MemoryEngineError as error:
         return PartHealth(status=HealthStatus.UNHEALTHY, message=str(error))
     outbox, oldest, dead, audit = (int(size) for size in sizes)
@@ -136,7 +138,21 @@ async def report(redis: Connection, limit: int) -> PartHealth:
         "outbox_limit": limit,
     }
     problems, status = _judge(facts, outbox=outbox, dead=dead, limit=limit)
+    if refusal:
+        problems, status = [refusal, *problems], HealthStatus.UNHEALTHY
     return PartHealth(status=status, message="; ".join(problems), details=details)
+
+
+async def _refusal_of_writes(redis: Connection) -> str:
+    """Why the server takes no writes now, or nothing.
+
+    Asked by a write that changes nothing: there is never a list of that name to push to.
+    """
+    try:
+        await redis.command("LPUSHX", keys.PROBE, "")
+    except MemoryEngineError as error:
+        return str(error)
+    return ""
 
 
 def _judge(
