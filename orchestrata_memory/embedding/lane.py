@@ -38,6 +38,10 @@ class TextNotEmbeddedError(MemoryEmbeddingError):
     """One text alone could not be embedded; the model itself works."""
 
 
+class ModelNotLoadedError(MemoryEmbeddingError, MemoryConfigurationError):
+    """The model cannot be loaded: a matter of configuration, and nothing is embedded."""
+
+
 @dataclass(slots=True, eq=False)
 class _Job:
     text: str
@@ -272,7 +276,11 @@ class ModelLane:
 def _fail(job: _Job, error: BaseException) -> None:
     if job.future.done():
         return
-    if not isinstance(error, MemoryEngineError):
+    if isinstance(error, MemoryConfigurationError):
+        unloaded = ModelNotLoadedError(str(error))
+        unloaded.__cause__ = error
+        error = unloaded
+    elif not isinstance(error, MemoryEngineError):
         failure = MemoryEmbeddingError(f"embedding failed: {type(error).__name__}")
         failure.__cause__ = error
         error = failure
