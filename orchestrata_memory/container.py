@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 from dependency_injector import containers, providers
 
 from orchestrata_memory.cold.store import GraphColdStore
-from orchestrata_memory.config.settings import MemoryEngineSettings
+from orchestrata_memory.config.settings import MemoryEngineSettings, SummarySettings
 from orchestrata_memory.embedded.layout import default_data_dir
 from orchestrata_memory.embedded.servers import EmbeddedAddresses, EmbeddedServers
 from orchestrata_memory.embedding.factory import build_embedder
@@ -38,6 +39,7 @@ from orchestrata_memory.retrieval.find import FindPipeline
 from orchestrata_memory.retrieval.hot_index import HotIndex
 from orchestrata_memory.retrieval.search import SearchPipeline
 from orchestrata_memory.summaries.abstractive import AbstractiveSummarizer
+from orchestrata_memory.tokens.anthropic import AnthropicTokenCheck
 from orchestrata_memory.tokens.registry import CounterRegistry
 
 
@@ -59,6 +61,22 @@ def _directory(settings: MemoryEngineSettings, kernel: Kernel) -> VolkDirectory:
     """The kernel's directory of Volks where it offers one, else the configured one."""
     offered: VolkDirectory | None = getattr(kernel, "directory", None)
     return offered or ConfiguredDirectory(settings.governance)
+
+
+def _anthropic_usable(settings: SummarySettings) -> bool:
+    """A key alone asks for nothing: without the package it is only missed where it is wanted."""
+    installed = find_spec("anthropic") is not None
+    return settings.anthropic_api_key is not None and (installed or settings.abstractive)
+
+
+def _abstractive(settings: SummarySettings) -> AbstractiveSummarizer | None:
+    return AbstractiveSummarizer.from_settings(settings) if _anthropic_usable(settings) else None
+
+
+def _token_check(settings: SummarySettings) -> AnthropicTokenCheck | None:
+    if settings.anthropic_api_key is None or not _anthropic_usable(settings):
+        return None
+    return AnthropicTokenCheck(settings.anthropic_api_key.get_secret_value())
 
 
 def _assembler(container: MemoryContainer) -> Callable[[EmbeddedAddresses], Parts]:
@@ -120,9 +138,8 @@ class MemoryContainer(containers.DeclarativeContainer):
         SearchPipeline, hot, cold, index, embedder, governance, analyzer, settings.provided.search
     )
     find = providers.Singleton(FindPipeline, hot, cold, index, governance)
-    abstractive = providers.Singleton(
-        AbstractiveSummarizer.from_settings, settings.provided.summary
-    )
+    abstractive = providers.Singleton(_abstractive, settings.provided.summary)
+    token_check = providers.Singleton(_token_check, settings.provided.summary)
     parts = providers.Singleton(
         Parts,
         hot=hot,
@@ -137,6 +154,7 @@ class MemoryContainer(containers.DeclarativeContainer):
         find=find,
         counters=counters,
         abstractive=abstractive,
+        token_check=token_check,
     )
     engine = providers.Singleton(
         MemoryEngine,

@@ -89,3 +89,7 @@ class Embedder(Protocol):
             MemoryEmbeddingError: It could not be encoded.
         """
         ...
+
+    async def forget(self, texts: Sequence[str]) -> None:
+        """Drop cached encodings of contents that were deleted or replaced; never raises."""
+        ...

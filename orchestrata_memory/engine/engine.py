@@ -197,6 +197,11 @@ class MemoryEngine(IMemoryEngine):
         if self._parts is not None:
             steps += [
                 self._parts.audit.stop,
+                *[
+                    part.close
+                    for part in (self._parts.abstractive, self._parts.token_check)
+                    if part
+                ],
                 self._parts.embedder.close,
                 self._parts.cold.close,
                 self._parts.hot.close,

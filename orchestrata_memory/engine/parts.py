@@ -17,6 +17,7 @@ from orchestrata_memory.retrieval.find import FindPipeline
 from orchestrata_memory.retrieval.hot_index import HotIndex
 from orchestrata_memory.retrieval.search import SearchPipeline
 from orchestrata_memory.summaries.abstractive import AbstractiveSummarizer
+from orchestrata_memory.tokens.anthropic import AnthropicTokenCheck
 from orchestrata_memory.tokens.registry import CounterRegistry
 
 
@@ -48,3 +49,4 @@ class Parts:
     find: FindPipeline
     counters: CounterRegistry
     abstractive: AbstractiveSummarizer | None
+    token_check: AnthropicTokenCheck | None

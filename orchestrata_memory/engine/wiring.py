@@ -23,6 +23,7 @@ from orchestrata_memory.engine.parts import Parts
 from orchestrata_memory.engine.promoting import Promoter
 from orchestrata_memory.engine.rights import ReadingRights
 from orchestrata_memory.engine.storing import Inserter
+from orchestrata_memory.engine.summary_maker import SummaryMaker
 from orchestrata_memory.engine.tiers import Tiers
 from orchestrata_memory.engine.upkeep import Upkeep
 from orchestrata_memory.engine.vectorizing import Vectorizer
@@ -78,6 +79,7 @@ def wire(
         notices=notices,
         limits=settings.limits,
         counter_for=counter_for,
+        forget=parts.embedder.forget,
     )
     searching = Searching(
         doorway=doorway,
@@ -91,15 +93,20 @@ def wire(
         notices=notices,
         promote=settings.search.promote,
     )
+    maker = SummaryMaker(
+        embedder=parts.embedder,
+        counter_for=counter_for,
+        abstractive=parts.abstractive,
+        abstractive_by_default=settings.summary.abstractive,
+        token_check=parts.token_check,
+        notices=notices,
+    )
     summarizing = Summarizing(
         doorway=doorway,
         governance=governance,
         gatherer=gatherer,
         tiers=tiers,
-        embedder=parts.embedder,
-        counter_for=counter_for,
-        abstractive=parts.abstractive,
-        abstractive_by_default=settings.summary.abstractive,
+        maker=maker,
         writing=writing,
         notices=notices,
     )
@@ -122,7 +129,7 @@ def wire(
         injecting=Injecting(
             doorway=doorway,
             searching=searching,
-            summarizing=summarizing,
+            maker=maker,
             gatherer=gatherer,
             settings=settings,
         ),

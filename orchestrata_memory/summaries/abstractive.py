@@ -84,12 +84,14 @@ class AbstractiveSummarizer:
 
     @classmethod
     def from_settings(cls, settings: SummarySettings) -> AbstractiveSummarizer | None:
-        """The summarizer that the settings ask for; None where they do not, or have no key.
+        """The summarizer for the key of the settings; None where they have none.
+
+        Whether summaries are abstractive unless asked otherwise is up to its user.
 
         Raises:
             MemoryConfigurationError: The package ``anthropic`` is not installed.
         """
-        if not settings.abstractive or settings.anthropic_api_key is None:
+        if settings.anthropic_api_key is None:
             return None
         return cls(
             settings.anthropic_api_key.get_secret_value(),

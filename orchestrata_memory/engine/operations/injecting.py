@@ -6,8 +6,8 @@ from orchestrata_memory.config.settings import MemoryEngineSettings
 from orchestrata_memory.engine.doorway import Call, Doorway
 from orchestrata_memory.engine.operations.gathering import Gatherer, unique
 from orchestrata_memory.engine.operations.searching import Searching
-from orchestrata_memory.engine.operations.summarizing import Summarizing, SummaryRequest
 from orchestrata_memory.engine.rights import READ_RULE
+from orchestrata_memory.engine.summary_maker import SummaryMaker, SummaryRequest
 from orchestrata_memory.errors import MemoryValidationError
 from orchestrata_memory.interfaces import CXPPacket
 from orchestrata_memory.models import (
@@ -38,13 +38,13 @@ class Injecting:
         *,
         doorway: Doorway,
         searching: Searching,
-        summarizing: Summarizing,
+        maker: SummaryMaker,
         gatherer: Gatherer,
         settings: MemoryEngineSettings,
     ) -> None:
         self._doorway = doorway
         self._searching = searching
-        self._summarizing = summarizing
+        self._maker = maker
         self._gatherer = gatherer
         self._settings = settings
 
@@ -60,7 +60,7 @@ class Injecting:
         call = self._doorway.enter("inject")
         request = self._request(task, budget_tokens, strategy)
         sources = await self._sources(call, task) if self._settings.injection_enabled else []
-        summary = await self._summarizing.make(call, sources, request)
+        summary = await self._maker.make(call, sources, request)
         packet.metadata[MEMORY_CONTEXT] = _memory_context(request, summary)
         await self._doorway.note(call, READ_RULE, f"sources={summary.source_count}")
         return InjectionResult(

@@ -2,56 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
-from orchestrata_memory.embedding.base import Embedder
 from orchestrata_memory.engine.doorway import Call, Doorway
 from orchestrata_memory.engine.drafting import content_hash
 from orchestrata_memory.engine.notices import Notices
 from orchestrata_memory.engine.operations.gathering import Gatherer
 from orchestrata_memory.engine.operations.writing import STORE_RULE, Writing
 from orchestrata_memory.engine.rights import READ_RULE
+from orchestrata_memory.engine.summary_maker import SummaryMaker, SummaryRequest
 from orchestrata_memory.engine.tiers import Tiers
-from orchestrata_memory.errors import MemoryEmbeddingError, MemoryValidationError
+from orchestrata_memory.errors import MemoryValidationError
 from orchestrata_memory.governance.base import Governance
-from orchestrata_memory.interfaces import Severity, Topic
+from orchestrata_memory.interfaces import Topic
 from orchestrata_memory.models import (
-    InjectionStrategy,
-    MemoryContext,
     MemoryEntry,
     MemoryRecord,
     MemorySummary,
     SummarizationStrategy,
 )
 from orchestrata_memory.models.validation import check_identifier, check_max_tokens
-from orchestrata_memory.summaries.abstractive import AbstractiveSummarizer
-from orchestrata_memory.summaries.extractive import Strategy, summarize
 from orchestrata_memory.summaries.keys import narrowest, summary_key
-from orchestrata_memory.summaries.sources import SourceMemory
-from orchestrata_memory.tokens.base import ITokenCounter
-
-FOCUS_ENTRIES = 5
-"""Without a focus, the newest so many entries of the context are the current context."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SummaryRequest:
-    """How to summarize.
-
-    Attributes:
-        focus: Text of the current context; None: the newest entries are it.
-        abstractive: None: as configured.
-    """
-
-    max_tokens: int
-    strategy: Strategy
-    focus: str | None
-    abstractive: bool | None
 
 
 class Summarizing:
@@ -67,10 +39,7 @@ class Summarizing:
         governance: Governance,
         gatherer: Gatherer,
         tiers: Tiers,
-        embedder: Embedder,
-        counter_for: Callable[[MemoryContext], ITokenCounter],
-        abstractive: AbstractiveSummarizer | None,
-        abstractive_by_default: bool,
+        maker: SummaryMaker,
         writing: Writing,
         notices: Notices,
     ) -> None:
@@ -78,10 +47,7 @@ class Summarizing:
         self._governance = governance
         self._gatherer = gatherer
         self._tiers = tiers
-        self._embedder = embedder
-        self._counter_for = counter_for
-        self._abstractive = abstractive
-        self._abstractive_by_default = abstractive_by_default
+        self._maker = maker
         self._writing = writing
         self._notices = notices
 
@@ -108,7 +74,7 @@ class Summarizing:
         records = await self._gatherer.of_context(
             call.context, context_id, include_summaries=include_summaries
         )
-        summary = await self.make(call, await self._gatherer.with_vectors(records), request)
+        summary = await self._maker.make(call, await self._gatherer.with_vectors(records), request)
         await self._doorway.note(call, READ_RULE, f"sources={summary.source_count}")
         await self._announce(call, context_id, summary)
         return summary
@@ -131,66 +97,12 @@ class Summarizing:
         records = await self._gatherer.of_context(
             call.context, context_id, include_summaries=include_summaries
         )
-        summary = await self.make(call, await self._gatherer.with_vectors(records), request)
+        summary = await self._maker.make(call, await self._gatherer.with_vectors(records), request)
         if not summary.source_keys:
             return None
         by_key = {record.key: record for record in records}
         sources = [by_key[key] for key in summary.source_keys]
         return (await self._keep(call, summary, sources, request)).to_entry()
-
-    async def make(
-        self, call: Call, sources: Sequence[SourceMemory], request: SummaryRequest
-    ) -> MemorySummary:
-        """A summary of sources that the caller may read; warns when material was left out."""
-        counter = self._counter_for(call.context)
-        focus = await self._focus(sources, request)
-        wanted = request.abstractive
-        if wanted is None:
-            wanted = self._abstractive_by_default
-        if wanted and self._abstractive is not None:
-            summary = await self._abstractive.summarize(
-                sources,
-                strategy=request.strategy,
-                counter=counter,
-                max_tokens=request.max_tokens,
-                now=call.at,
-                focus=focus,
-                focus_text=request.focus or "",
-                reader=call.volk_id,
-            )
-        else:
-            summary = await asyncio.to_thread(
-                summarize,
-                sources,
-                strategy=request.strategy,
-                counter=counter,
-                max_tokens=request.max_tokens,
-                now=call.at,
-                focus=focus,
-                reader=call.volk_id,
-            )
-        if summary.omitted:
-            await self._warn(call, request, summary)
-        return summary
-
-    async def _focus(
-        self, sources: Sequence[SourceMemory], request: SummaryRequest
-    ) -> NDArray[np.float32] | None:
-        """Vector of the current context; None when nothing can be said about it."""
-        if request.strategy in {SummarizationStrategy.RECENCY, InjectionStrategy.RECENCY}:
-            return None
-        if request.focus:
-            try:
-                return (await self._embedder.embed_query(request.focus)).vector
-            except MemoryEmbeddingError:
-                return None
-        newest = sorted(sources, key=lambda source: source.record.created_at)[-FOCUS_ENTRIES:]
-        vectors = [source.vector for source in newest if source.vector is not None]
-        if not vectors:
-            return None
-        mean = np.mean(vectors, axis=0)
-        length = float(np.linalg.norm(mean))
-        return (mean / length).astype(np.float32) if length > 0 else None
 
     async def _keep(
         self,
@@ -236,20 +148,6 @@ class Summarizing:
             source_versions=tuple(source.version for source in sources),
         )
         return await self._writing.put(call, record, explicit=True)
-
-    async def _warn(self, call: Call, request: SummaryRequest, summary: MemorySummary) -> None:
-        await self._notices.emit(
-            Topic.BUDGET_WARNING,
-            {
-                "volk_id": call.volk_id,
-                "session_id": call.context.session_id,
-                "token_budget": request.max_tokens,
-                "tokens_used": summary.token_count,
-                "sources": summary.source_count,
-                "omitted": summary.omitted,
-            },
-            severity=Severity.WARNING,
-        )
 
     async def _announce(self, call: Call, context_id: str, summary: MemorySummary) -> None:
         await self._notices.emit(

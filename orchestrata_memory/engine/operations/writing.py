@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -33,6 +33,8 @@ DELETE_RULE = "can_delete_memory"
 class Writing:
     """Operations that write one entry.
 
+    `forget` drops cached encodings of contents that are no longer held.
+
     Traces: REQ-010-006, REQ-010-049, REQ-010-050
     """
 
@@ -46,6 +48,7 @@ class Writing:
         notices: Notices,
         limits: LimitSettings,
         counter_for: Callable[[MemoryContext], ITokenCounter],
+        forget: Callable[[Sequence[str]], Awaitable[None]],
     ) -> None:
         self._doorway = doorway
         self._governance = governance
@@ -54,6 +57,7 @@ class Writing:
         self._notices = notices
         self._limits = limits
         self._counter_for = counter_for
+        self._forget = forget
 
     async def store(
         self,
@@ -109,6 +113,7 @@ class Writing:
             classification=classification,
         )
         counter = self._counter_for(call.context)
+        replaced: list[str] = []
 
         async def decide(current: MemoryRecord) -> tuple[MemoryRecord, AuditRecord]:
             await self._doorway.require(
@@ -118,11 +123,13 @@ class Writing:
             if draft.classification not in {None, current.classification}:
                 await self._permit_classification(call, draft.classification)
                 detail = f"classification={current.classification}->{draft.classification}"
+            replaced.append(current.content)
             return draft.next_version(current, counter, call.at), call.record(
                 UPDATE_RULE, detail=detail
             )
 
         record = await self._changer.change(key, decide)
+        await self._forget([text for text in replaced if record and text != record.content])
         if record is None:
             await self._doorway.note(call, UPDATE_RULE, "not found")
             raise MemoryNotFoundError(key)
@@ -139,9 +146,11 @@ class Writing:
             )
             return call.record(DELETE_RULE, detail=f"owner={current.volk_id}")
 
-        if await self._changer.remove(key, decide) is None:
+        removed = await self._changer.remove(key, decide)
+        if removed is None:
             await self._doorway.note(call, DELETE_RULE, "not found")
             return False
+        await self._forget([removed.content])
         return True
 
     async def _permit_classification(
