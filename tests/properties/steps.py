@@ -113,6 +113,7 @@ KINDS: dict[str, tuple[int, tuple[Callable[[Author], Any], ...]]] = {
     "revoke": (1, (Author.volk, Author.volk)),
     "advance": (1, (Author.minutes,)),
     "promote": (6, (Author.pick, Author.volk, Author.session)),
+    "promote_late": (4, (Author.pick, Author.session)),
     "close": (2, (Author.closing, Author.yes)),
     "move_own": (3, (Author.volk, Author.session)),
     "work": (6, (Author.many,)),

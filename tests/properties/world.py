@@ -22,12 +22,13 @@ from orchestrata_memory.engine.engine import MemoryEngine
 from orchestrata_memory.engine.outbox_batch import OutboxBatch
 from orchestrata_memory.errors import MemoryEngineError
 from orchestrata_memory.hot import keys
-from orchestrata_memory.hot.base import HotStore, OutboxRecord
+from orchestrata_memory.hot.base import HotStore, OutboxRecord, StoredVector
 from orchestrata_memory.models import (
     KeyState,
     MemoryClassification,
     MemoryContext,
     MemoryEntry,
+    MemoryRecord,
     MemoryScope,
 )
 from tests.properties.model import Answer, Model, View
@@ -35,6 +36,14 @@ from tests.properties.steps import ROLES, SESSIONS, VOLKS
 
 WORDS = ("falcon", "harbour", "dawn", "anchor", "lantern", "copper", "meadow", "violin")
 EVERYTHING = 10_000
+LASTING = {
+    keys.NameKind.ENTRY,
+    keys.NameKind.INDEX,
+    keys.NameKind.TAGS,
+    keys.NameKind.VECTOR,
+    keys.NameKind.EMBEDDING,
+    keys.NameKind.EMBEDDING_INDEX,
+}
 
 
 @dataclass
@@ -65,6 +74,7 @@ class World:
         engines: Two, on one Redis and one graph.
         records: Outbox records (fields as stored) that were taken once.
         writes: What was written to cold once.
+        read_earlier: What was read from cold in order to be promoted.
     """
 
     engines: list[MemoryEngine]
@@ -75,6 +85,7 @@ class World:
     keys: list[str] = field(default_factory=list)
     records: list[dict[str, str]] = field(default_factory=list)
     writes: list[ColdWrite] = field(default_factory=list)
+    read_earlier: list[tuple[MemoryRecord, StoredVector]] = field(default_factory=list)
     contents: int = 0
     turn: int = 0
 
@@ -133,8 +144,12 @@ class World:
         self.model.created[key] = entry.created_at
 
     async def step(self, name: str, *arguments: Any) -> None:
+        """One step; none shortens the time that is left to what it leaves in place."""
         self.turn += 1
+        before = {} if name.startswith("expire") else self._deadlines()
         await getattr(self, name)(*arguments)
+        after = self._deadlines()
+        self._check_deadlines({each: ends for each, ends in before.items() if each in after})
 
     # --- operations ----------------------------------------------------------------------
     async def store(
@@ -244,9 +259,23 @@ class World:
         self.clock.now += timedelta(minutes=minutes)
 
     async def promote(self, number: int, volk: str, session: str) -> None:
+        key = self.pick(number)
+        record = (await self.cold.get([key])).get(key)
+        if record is not None:
+            vectors = await self.cold.vectors([key])
+            self.read_earlier += [(record, vector) for vector in vectors.values()]
         before = self._deadlines()
-        await outcome(self.as_(volk, session).promote(self.pick(number)))
+        await outcome(self.as_(volk, session).promote(key))
         self._check_deadlines(before)
+
+    async def promote_late(self, number: int, session: str) -> None:
+        """A search that read the graph some steps ago promotes what it found then.
+
+        The markers it relies on last ten minutes, longer than an operation may take.
+        """
+        if self.read_earlier:
+            record, vector = self.read_earlier[number % len(self.read_earlier)]
+            await self.hot.promote(self.session(session), record, vector)
 
     async def close(self, session: str, worked: bool) -> None:
         if worked:
@@ -320,12 +349,14 @@ class World:
 
     async def expire(self, number: int) -> None:
         """The TTL of something runs out."""
+        self.read_earlier.clear()
         names = self._expiring()
         if names:
             self.raw.delete(names[number % len(names)])
 
     async def expire_all(self) -> None:
         """A week passes in which nobody calls."""
+        self.read_earlier.clear()
         names = self._expiring()
         if names:
             self.raw.delete(*names)
@@ -341,14 +372,21 @@ class World:
 
     # --- TTLs ----------------------------------------------------------------------------
     def _deadlines(self) -> dict[str, int]:
-        """When each entry, replica and vector runs out, in milliseconds since 1970."""
-        kinds = {keys.NameKind.ENTRY, keys.NameKind.VECTOR, keys.NameKind.EMBEDDING}
-        names = [n for n in self.raw.scan_iter(f"{keys.PREFIX}*") if keys.parse(n).kind in kinds]
-        return {name: self.raw.pexpiretime(name) for name in names}
+        """When entries, replicas, vectors and what lists them run out, in ms since 1970."""
+        names = [
+            n
+            for n in self.raw.scan_iter(f"{keys.PREFIX}*", count=1000)
+            if keys.parse(n).kind in LASTING
+        ]
+        pipe = self.raw.pipeline(transaction=False)
+        for name in names:
+            pipe.pexpiretime(name)
+        return dict(zip(names, pipe.execute(), strict=True))
 
     def _check_deadlines(self, before: dict[str, int]) -> None:
+        after = self._deadlines()
         for name, deadline in before.items():
-            now = self.raw.pexpiretime(name)
+            now = after.get(name, 0)
             assert now == -1 or now >= deadline, f"the TTL of {name} was shortened"
 
     # --- comparing -----------------------------------------------------------------------
