@@ -61,6 +61,6 @@ def current_context() -> MemoryContext:
     if context is None:
         raise MemoryContextError(
             "no caller: run the operation inside `with memory_context(MemoryContext(...))`, "
-            "or through `engine.bind(context)`"
+            "or through `BoundMemory(engine, context)`"
         )
     return context
