@@ -27,6 +27,13 @@ from orchestrata_memory.cold.vectors import VectorReader
 SCAN_LIMIT = 600
 """Scopes up to this size are scanned exactly."""
 
+_LEAST_WIDTH = 500
+"""What an approximate index is asked for at least: the ten nearest are surely among that many,
+and twice as many cost it little more."""
+
+_LEAST_FOUND = 50
+"""What is taken of that at least: an index with rounded vectors is off by a few places."""
+
 _WIDEN = 4
 _SLACK = 16
 _NARROW = ("scope_session_id", "scope_task_id")
@@ -127,7 +134,7 @@ class CandidateFinder:
         total = await self._count(query("count_memories"), {})
         if total <= SCAN_LIMIT:
             return await self._by_scan("keys_by_scan", asked, filters, vector)
-        width = _first_limit(asked) * (2 if filters.is_scoped or filters.is_restricted else 1)
+        width = max(2 * _first_limit(asked), _LEAST_WIDTH)
         if not any(name in filters.parameters for name in _NARROW):
             found = await self._by_index(asked, filters, vector, width)
             if found is not None:
@@ -179,7 +186,7 @@ class CandidateFinder:
         found = [key for key in keys if key not in asked.exclude]
         if len(found) < asked.count:
             return None
-        return _Found(keys=tuple(found[: asked.count]), exhausted=False)
+        return _Found(keys=tuple(found[: max(asked.count, _LEAST_FOUND)]), exhausted=False)
 
     async def _keys(self, text: str, parameters: Mapping[str, Any]) -> list[str]:
         rows = await self._connection.read(text, parameters)
