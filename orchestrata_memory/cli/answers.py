@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
@@ -60,10 +60,9 @@ def dumps(document: object) -> str:
 
 def entry_document(entry: MemoryEntry, *, embedding: bool = False) -> Json:
     """An entry for machines; its vector only when asked for."""
-    document = plain(entry)
+    document = plain(entry if embedding else replace(entry, embedding=None))
     assert isinstance(document, dict)  # noqa: S101 - a dataclass becomes an object
     if not embedding:
-        document["has_embedding"] = entry.embedding is not None
         del document["embedding"]
     return document
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,6 +22,9 @@ from orchestrata_memory.cli.options import Options
 from orchestrata_memory.cli.runtime import engine_for
 from orchestrata_memory.errors import MemoryNotFoundError
 from orchestrata_memory.models import MemoryClassification, MemoryEntry
+
+if TYPE_CHECKING:
+    from orchestrata_memory.engine.engine import MemoryEngine
 
 PANEL = "Memories"
 
@@ -62,12 +66,23 @@ async def get(
     """Show the memory with a key."""
     async with engine_for(options) as engine:
         entry = await engine.retrieve(key, include_metadata=metadata)
-    if entry is None:
-        raise MemoryNotFoundError(key)
+        if entry is None:
+            raise MemoryNotFoundError(key)
+        if embedding and entry.embedding is None:
+            entry = replace(entry, embedding=await _vector(engine, key))
     return Answer(
         document={"entry": entry_document(entry, embedding=embedding)},
         view=show(entry_table(entry)),
     )
+
+
+async def _vector(engine: MemoryEngine, key: str) -> tuple[float, ...] | None:
+    """The vector of a memory that the caller was allowed to read, from whichever tier has it."""
+    for tier in (engine.parts.hot, engine.parts.cold):
+        found = (await tier.vectors([key])).get(key)
+        if found is not None:
+            return tuple(found.vector.tolist())
+    return None
 
 
 async def update(
