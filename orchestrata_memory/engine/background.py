@@ -55,7 +55,7 @@ class Periodic:
                 await self._step()
                 self.last_error = None
             except Exception as error:  # noqa: BLE001 - upkeep must outlive any single failure
-                self.last_error = _describe(error)
+                self.last_error = describe(error)
                 log.warning("%s: %s", self.name, self.last_error)
             try:
                 async with asyncio.timeout(self._interval):
@@ -96,7 +96,7 @@ class TaskPool:
         try:
             await work
         except Exception as error:  # noqa: BLE001 - a background favour never fails its caller
-            log.warning("%s: %s", self._name, _describe(error))
+            log.warning("%s: %s", self._name, describe(error))
 
 
 async def cancel_and_wait(task: asyncio.Task[None]) -> None:
@@ -124,7 +124,7 @@ async def to_the_end(work: Coroutine[Any, Any, None]) -> None:
         raise cancelled
 
 
-def _describe(error: Exception) -> str:
+def describe(error: Exception) -> str:
     """The message of our own errors; of others, which may carry content, only kind and place."""
     if isinstance(error, MemoryEngineError):
         return str(error)

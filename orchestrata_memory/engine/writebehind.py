@@ -18,10 +18,10 @@ from uuid import uuid4
 
 from orchestrata_memory.cold.base import ColdStore
 from orchestrata_memory.config.settings import WorkerSettings
-from orchestrata_memory.engine.background import cancel_and_wait
+from orchestrata_memory.engine.background import cancel_and_wait, describe
 from orchestrata_memory.engine.outbox_batch import OutboxBatch
 from orchestrata_memory.engine.vectorizing import Vectorizer
-from orchestrata_memory.errors import MemoryEmbeddingError, MemoryEngineError
+from orchestrata_memory.errors import MemoryEmbeddingError
 from orchestrata_memory.hot.base import BadOutboxRecord, HotStore, OutboxRecord, StoredVector
 from orchestrata_memory.retrieval.analysis import TextAnalyzer
 
@@ -106,16 +106,19 @@ class WriteBehind:
         while True:
             try:
                 result = await step()
-            except MemoryEngineError as error:
-                self._problems[stage] = str(error)
-            except Exception:
-                self._problems[stage] = "an unexpected error, see the log"
-                log.exception("%s failed and goes on", stage)
+            except Exception as error:  # noqa: BLE001 - the outbox must go on whatever happens
+                self._problem(stage, error)
             else:
                 self._problems.pop(stage, None)
                 return result
             await asyncio.sleep(delay)
             delay = min(delay * 2, self._settings.retry_max_seconds)
+
+    def _problem(self, stage: str, error: Exception) -> None:
+        problem = describe(error)
+        if self._problems.get(stage) != problem:
+            log.warning("%s goes on trying: %s", stage, problem)
+        self._problems[stage] = problem
 
     # --- first stage: take and embed -----------------------------------------------------
     async def _stage(self) -> None:
