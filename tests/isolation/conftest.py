@@ -60,7 +60,7 @@ class Platform:
     numbers: count[int] = field(default_factory=count)
 
     def as_(self, volk: str, session: str, **changes: str) -> BoundMemory:
-        return self.engine.bind(MemoryContext(volk_id=volk, session_id=session, **changes))
+        return BoundMemory(self.engine, MemoryContext(volk_id=volk, session_id=session, **changes))
 
 
 @pytest.fixture(scope="module")

@@ -94,7 +94,7 @@ class Owners:
         context = MemoryContext(
             volk_id=name, session_id=name, task_id=name, project_id=name, portfolio_id=name
         )
-        return self.platform.engine.bind(context)
+        return BoundMemory(self.platform.engine, context)
 
     async def store(self) -> None:
         for each in self.ids:

@@ -111,13 +111,14 @@ class World:
         return f"{name}-{self.number:05}"
 
     def as_(self, volk: str, session: str = "s") -> BoundMemory:
-        return self.engine.bind(
+        return BoundMemory(
+            self.engine,
             MemoryContext(
                 volk_id=volk,
                 session_id=self.session(session),
                 task_id=f"t{self.number:05}",
                 project_id=self.project,
-            )
+            ),
         )
 
     def text(self) -> str:
