@@ -103,9 +103,17 @@ class Upkeep:
             await self._cold.prune_audit(self._clock() - self._retention)
 
     async def _embed_missing(self) -> None:
-        while missing := await self._cold.without_vectors(self._vectorizer.model, _EMBED_BATCH):
-            vectors = await self._vectorizer.vectors(missing)
-            if not vectors:
+        """Embed what cold has no vector of, each once; what fails keeps nobody else waiting."""
+        failed: set[tuple[str, int]] = set()
+        tried: set[tuple[str, int]] = set()
+        while True:
+            count = _EMBED_BATCH + len(failed)
+            missing = await self._cold.without_vectors(self._vectorizer.model, count)
+            versions = {(record.key, record.version): record for record in missing}
+            failed |= tried & versions.keys()
+            tried = versions.keys() - failed
+            if not tried:
                 return
+            vectors = await self._vectorizer.vectors([versions[one] for one in tried])
             await self._cold.attach_vectors(vectors)
             await self._hot.attach_vectors(vectors)
