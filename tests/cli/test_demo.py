@@ -25,7 +25,7 @@ def test_a_paraphrase_and_an_identifier_are_both_found(told):
     by_meaning = {hit["key"]: hit for hit in told["search_by_meaning"]["results"]}
     by_word = told["search_by_word"]["results"]
 
-    assert by_meaning["cause/fresh-request-id"]["terms"] == []
+    assert by_meaning[story.TICKETS_KEY]["terms"] == []
     assert story.BY_WORD in by_word[0]["content"]
     assert told["models"]["model"] == "all-MiniLM-L6-v2"
     assert told["models"]["document_backend"] == "sentence-transformers"

@@ -282,8 +282,8 @@ def _scale_view(report: ScaleReport) -> list[RenderableType]:
     return [
         table(f"{report.backend}, {report.tier}", columns, rows),
         (
-            "[dim]recall@10 of a search for known neighbours / of the vector look-up against an exact "
-            "scan, over all / within one session[/dim]"
+            "[dim]recall@10 of a search for known neighbours / of the vector look-up against an "
+            "exact scan, over all / within one session[/dim]"
         ),
         _growth(report),
     ]

@@ -22,9 +22,10 @@ PRIVATE = MemoryClassification.PRIVATE
 SHARED = MemoryClassification.SHARED
 
 SECRET_KEY = "alpha/rotation-note"  # noqa: S105 - a memory's key
+TICKETS_KEY = "tickets/porto"
 LESSON_KEY = "lesson/idempotency"
 
-BY_MEANING = "why were people billed two times for one basket?"
+BY_MEANING = "were buyers billed double for one basket?"
 BY_WORD = "PAY-0417"
 LATER_QUESTION = "what did we learn about clients that repeat a payment request?"
 NEXT_TASK = "Refunds time out at the bank: plan a safe retry so that no refund is paid out twice."
@@ -69,6 +70,7 @@ LINES: tuple[Line, ...] = (
         volk=BRAVO,
         content="Support has eleven tickets from shoppers in Porto who see the same amount twice "
         "on their statement.",
+        key=TICKETS_KEY,
         tags=("customers",),
     ),
     Line(
