@@ -20,6 +20,8 @@ from orchestrata_memory.models import MemoryClassification, MemoryRecord
 
 Properties = dict[str, Any]
 
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+
 
 def instant(value: datetime) -> str:
     """A time as stored; one without a zone counts as UTC."""
@@ -99,7 +101,11 @@ def vector_properties(vector: StoredVector, dimension: int) -> Properties:
 
 
 def record_from(values: Sequence[Any]) -> MemoryRecord:
-    """The record from the values of ``fragment_record.cypher``."""
+    """The record from the values of ``fragment_record.cypher``.
+
+    The store writes whole records only. What another hand left out or spoilt is read as private,
+    empty or of long ago, lest one node fail every search that meets it.
+    """
     (
         key,
         content,
@@ -124,23 +130,23 @@ def record_from(values: Sequence[Any]) -> MemoryRecord:
     ) = values
     return MemoryRecord(
         key=key,
-        content=content,
+        content=content or "",
         summary=summary,
         tags=tuple(tags or ()),
-        metadata=json.loads(metadata) if metadata else {},
-        classification=MemoryClassification(classification),
-        volk_id=volk_id,
-        session_id=session_id,
+        metadata=_metadata(metadata),
+        classification=_classification(classification),
+        volk_id=volk_id or "",
+        session_id=session_id or "",
         task_id=task_id,
         project_id=project_id,
         portfolio_id=portfolio_id,
-        created_at=datetime.fromisoformat(created_at),
-        updated_at=datetime.fromisoformat(updated_at),
-        token_count=token_count,
-        version=version,
+        created_at=_time(created_at),
+        updated_at=_time(updated_at),
+        token_count=token_count or 0,
+        version=version or 0,
         shared_with=tuple(shared_with or ()),
-        content_hash=content_hash,
-        position=position,
+        content_hash=content_hash or "",
+        position=position or 0,
         sources=tuple(sources or ()),
         source_versions=tuple(source_versions or ()),
     )
@@ -187,6 +193,29 @@ def relationships_of(record: MemoryRecord) -> Mapping[str, Sequence[str]]:
         "SHARED_WITH": record.shared_with,
         "DERIVED_FROM": record.sources,
     }
+
+
+def _metadata(text: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever stands there
+    try:
+        value = json.loads(text) if text else {}
+    except (ValueError, TypeError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _classification(value: Any) -> MemoryClassification:  # noqa: ANN401 - as above
+    try:
+        return MemoryClassification(value)
+    except ValueError:
+        return MemoryClassification.PRIVATE
+
+
+def _time(value: Any) -> datetime:  # noqa: ANN401 - as above
+    try:
+        time = datetime.fromisoformat(value)
+    except (ValueError, TypeError):
+        return _LONG_AGO
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
 def _occurred_at(record: MemoryRecord) -> str:
