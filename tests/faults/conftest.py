@@ -58,21 +58,33 @@ class Lab:
     def container(
         self,
         *,
-        redis: Proxy | None = None,
-        graph: Proxy | None = None,
+        redis: Proxy | dict[str, Any] | None = None,
+        graph: Proxy | dict[str, Any] | None = None,
         kernel: Kernel | None = None,
         **changes: Any,
     ) -> MemoryContainer:
-        """A container whose parts can still be exchanged; `changes` as for `engine_settings`."""
+        """A container whose parts can still be exchanged.
+
+        Args:
+            redis: A proxy before it, or settings.
+            graph: Likewise.
+            kernel: Another than the lab's.
+            changes: As for `engine_settings`.
+        """
         groups = {name: dict(values) for name, values in PATIENCE.items()}
+        changes |= {
+            name: given
+            for name, given in (("redis", redis), ("graph", graph))
+            if isinstance(given, dict)
+        }
         for name, change in changes.items():
             groups[name] = (
                 {**groups.get(name, {}), **change} if isinstance(change, dict) else change
             )
-        if redis is not None:
+        if isinstance(redis, Proxy):
             url = f"redis://:{self.redis.password}@127.0.0.1:{redis.port}/0"
             groups["redis"]["url"] = SecretStr(url)
-        if graph is not None:
+        if isinstance(graph, Proxy):
             groups["graph"]["uri"] = f"bolt://127.0.0.1:{graph.port}"
         settings = engine_settings(self.redis, self.graph, self.folder, **groups)
         container = MemoryContainer(settings=settings)
