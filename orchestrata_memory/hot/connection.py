@@ -24,6 +24,11 @@ from orchestrata_memory.errors import MemoryConfigurationError
 from orchestrata_memory.hot.failures import translated
 from orchestrata_memory.hot.scripts import Script, script
 
+try:
+    from redis.driver_info import DriverInfo
+except ImportError:  # before redis-py 7
+    DriverInfo = None  # type: ignore[assignment,misc]
+
 T = TypeVar("T")
 Argument = str | bytes | int | float
 
@@ -31,6 +36,10 @@ HEALTH_CHECK_SECONDS = 15
 """An idle connection is pinged before use after this long."""
 
 _PAUSE_SECONDS = 0.05
+
+# Where it is not handed over, newer drivers read their own version from the disk with every
+# connection, on the event loop.
+_NAMED: dict[str, Any] = {} if DriverInfo is None else {"driver_info": DriverInfo()}
 _SENTINEL_PORT = 26379
 
 
@@ -111,6 +120,7 @@ def _options(settings: RedisSettings) -> dict[str, Any]:
         "max_connections": settings.max_connections + 1,
         "retry": Retry(NoBackoff(), 0),
         "retry_on_timeout": False,
+        **_NAMED,
     }
 
 
@@ -136,6 +146,7 @@ def _through_sentinel(address: Address, settings: RedisSettings) -> tuple[Redis,
         "username": query.get("sentinel_username"),
         "password": query.get("sentinel_password"),
         "ssl": tls,
+        **_NAMED,
     }
     sentinel = Sentinel(address.sentinels, sentinel_kwargs=sentinel_options)  # type: ignore[no-untyped-call]
     user, _, password = parts.netloc.rpartition("@")[0].partition(":")
