@@ -6,8 +6,9 @@ missed, and a tombstone seen in hot hides what cold still shows.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrata_memory.cold.base import ColdStore
 from orchestrata_memory.errors import HOT_TIER, MemoryUnavailableError
@@ -22,10 +23,12 @@ class Located:
 
     Attributes:
         tier: ``hot`` (the entry itself, a pending state or a replica) or ``cold``.
+        vector: The vector of that version, where it was asked for and exists.
     """
 
     record: MemoryRecord
     tier: str
+    vector: StoredVector | None = None
 
 
 class Tiers:
@@ -59,15 +62,57 @@ class Tiers:
             MemoryUnavailableError: Nothing can be said: hot is down, and cold has no such key, or
                 an older version than the one this process knows of.
         """
+        return await self._locate_to_read(key, with_vector=False)
+
+    async def _locate_to_read(self, key: str, *, with_vector: bool) -> Located | None:
         try:
-            return await self.locate(key)
+            found, missing = _split([key], await self._hot.read([key]))
         except MemoryUnavailableError as error:
             if error.part != HOT_TIER:
                 raise
-            record = (await self._cold.get([key])).get(key)
-            if record is None or not self._current(record):
+            located = await self._get_from_cold(key, with_vector=with_vector)
+            if located is None or not self._current(located.record):
                 raise
-            return Located(record=record, tier="cold")
+            return located
+        if not missing:
+            return found.get(key)
+        return await self._get_from_cold(key, with_vector=with_vector)
+
+    async def locate_with_vector(self, key: str) -> Located | None:
+        """As `locate_to_read`, with the vector of that very version where there is one.
+
+        Record and vector are asked for side by side in each tier.
+        """
+        vectors = asyncio.create_task(self._hot_vector(key))
+        try:
+            located = await self._locate_to_read(key, with_vector=True)
+        finally:
+            vector = await vectors
+        if located is None or located.vector is not None:
+            return located
+        if vector is None or vector.version != located.record.version:
+            return located
+        return replace(located, vector=vector)
+
+    async def _hot_vector(self, key: str) -> StoredVector | None:
+        try:
+            return (await self._hot.vectors([key])).get(key)
+        except MemoryUnavailableError:
+            return None
+
+    async def _get_from_cold(self, key: str, *, with_vector: bool) -> Located | None:
+        if not with_vector:
+            record, vector = (await self._cold.get([key])).get(key), None
+        else:
+            records, vectors = await asyncio.gather(
+                self._cold.get([key]), self._cold.vectors([key])
+            )
+            record, vector = records.get(key), vectors.get(key)
+        if record is None:
+            return None
+        if vector is not None and vector.version != record.version:
+            vector = None
+        return Located(record=record, tier="cold", vector=vector)
 
     def _current(self, record: MemoryRecord) -> bool:
         deleted = self._index.is_deleted(record.key)

@@ -33,7 +33,8 @@ class MemoryEntry:
         tags: Distinct, in the order given.
         metadata: JSON object.
         classification: See `MemoryClassification`.
-        embedding: Unit-length vector, or None while it is not computed or was not asked for.
+        embedding: Unit-length vector, given by `retrieve` once it is computed, else None. Derived
+            from the content, so it does not count when entries are compared.
         created_at: Aware, UTC, microseconds.
         updated_at: Equals created_at until the first update.
         volk_id: The owner.
@@ -51,7 +52,7 @@ class MemoryEntry:
     tags: tuple[str, ...] = ()
     metadata: dict[str, Any] = field(default_factory=dict)
     classification: MemoryClassification = MemoryClassification.PRIVATE
-    embedding: tuple[float, ...] | None = None
+    embedding: tuple[float, ...] | None = field(default=None, compare=False, repr=False)
     created_at: datetime
     updated_at: datetime
     volk_id: str

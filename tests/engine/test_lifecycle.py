@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from dependency_injector import containers, providers
 
+from orchestrata_memory.config.settings import MemoryEngineSettings
 from orchestrata_memory.container import MemoryContainer, build_engine, register_memory_engine
 from orchestrata_memory.engine.engine import MemoryEngine
 from orchestrata_memory.errors import MemoryLifecycleError
@@ -112,8 +113,6 @@ async def test_order_is_enforced_and_calls_are_idempotent(
 
 
 async def test_parts_can_be_overridden(tmp_path: Path) -> None:
-    from orchestrata_memory.config.settings import MemoryEngineSettings
-
     container = MemoryContainer(settings=MemoryEngineSettings())
     marker = object()
     container.embedder.override(providers.Object(marker))

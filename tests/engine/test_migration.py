@@ -22,9 +22,9 @@ async def hot_states(engine: MemoryEngine, keys: list[str]) -> dict[str, KeyStat
     return {key: state.state for key, state in (await engine.parts.hot.read(keys)).items()}
 
 
-async def until(condition, seconds: float = 15.0) -> None:  # noqa: ANN001
+async def until(condition, seconds: float = 15.0) -> None:
     async with asyncio.timeout(seconds):
-        while not await condition():
+        while not await condition():  # noqa: ASYNC110 - polls a server
             await asyncio.sleep(0.05)
 
 

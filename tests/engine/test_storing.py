@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from uuid import UUID
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -23,10 +24,6 @@ from tests.engine.conftest import As, RecordingKernel
 pytestmark = pytest.mark.servers
 
 TEXT = 'Zwei "Quotes" {braces} a:b\nnew line — 東京タワー 🗼 مرحبا \\ $x'
-
-
-def same(a: MemoryEntry | None, b: MemoryEntry) -> bool:
-    return a is not None and a == b
 
 
 async def cold_only(engine: MemoryEngine, entry: MemoryEntry) -> MemoryEntry:
@@ -70,9 +67,17 @@ async def test_round_trip_through_both_tiers_is_lossless(engine: MemoryEngine, a
         entry = await engine.store(
             TEXT, key="k:1 %/ü", tags=["x y", "ü"], metadata={"a": {"b": [1.5, True]}}
         )
-        assert same(await engine.retrieve(entry.key), entry)
+        assert await engine.retrieve(entry.key) == entry
+        assert await engine.settle()
+        embedded = await engine.retrieve(entry.key)
+        assert embedded is not None
+        assert embedded.embedding is not None
+        assert np.linalg.norm(embedded.embedding) == pytest.approx(1, abs=1e-5)
         await cold_only(engine, entry)
-        assert same(await engine.retrieve(entry.key), entry)
+        again = await engine.retrieve(entry.key)
+        assert again == entry
+        assert again is not None
+        assert again.embedding == pytest.approx(embedded.embedding, abs=1e-6)
         assert await engine.retrieve("no such key") is None
 
 

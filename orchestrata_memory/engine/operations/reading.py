@@ -71,7 +71,7 @@ class Reading:
     async def retrieve(self, key: str, *, include_metadata: bool) -> MemoryEntry | None:
         """See `IMemoryEngine.retrieve`."""
         call = self._doorway.enter("retrieve", check_identifier(key, "key"))
-        located = await self._tiers.locate_to_read(key)
+        located = await self._tiers.locate_with_vector(key)
         decision = (
             None if located is None else await self._rights.decide(call.volk_id, located.record)
         )
@@ -87,7 +87,9 @@ class Reading:
         record = located.record
         if not include_metadata:
             record = record.changed(tags=(), metadata={})
-        return record.to_entry()
+        vector = located.vector
+        embedding = None if vector is None else tuple(vector.vector.tolist())
+        return record.to_entry(embedding=embedding)
 
     async def related(self, key: str, *, depth: int, limit: int) -> list[RelatedMemory]:
         """Memories reached from an entry over sessions, tasks, projects and summaries.
