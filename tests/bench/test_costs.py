@@ -58,7 +58,7 @@ def texts(what):
 
 
 @pytest.mark.traces("REQ-010-051", "REQ-010-052")
-async def test_a_hot_store_and_retrieve_are_one_round_trip_each(place, monkeypatch):
+async def test_a_hot_store_is_one_round_trip_and_a_retrieve_two_side_by_side(place, monkeypatch):
     costs = Costs(place.engine, monkeypatch)
     keys = []
 
@@ -66,7 +66,7 @@ async def test_a_hot_store_and_retrieve_are_one_round_trip_each(place, monkeypat
         keys.append((await place.engine.store(text)).key)
 
     assert await costs.of(store, texts("note")) == (1, 0, 0)
-    assert await costs.of(place.engine.retrieve, keys) == (1, 0, 0)
+    assert await costs.of(place.engine.retrieve, keys) == (2, 0, 0)
 
 
 @pytest.mark.traces("REQ-010-053")
@@ -87,12 +87,12 @@ async def test_a_hot_search_asks_the_model_once_and_the_graph_never(place, monke
 
 
 @pytest.mark.traces("REQ-010-054")
-async def test_a_cold_retrieve_asks_each_tier_once(place, monkeypatch):
+async def test_a_cold_retrieve_asks_each_tier_for_record_and_vector(place, monkeypatch):
     keys = [(await place.engine.store(text)).key for text in texts("memory")]
     await place.engine.close_session("costs")
     costs = Costs(place.engine, monkeypatch)
 
-    assert await costs.of(place.engine.retrieve, keys) == (1, 1, 0)
+    assert await costs.of(place.engine.retrieve, keys) == (2, 2, 0)
 
 
 @pytest.mark.traces("REQ-010-055")

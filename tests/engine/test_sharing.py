@@ -211,6 +211,28 @@ async def test_a_delegation_expires(engine: MemoryEngine, as_: As) -> None:
             await engine.delegate("ENG:GAMMA", expires_at=naive)
 
 
+@pytest.mark.traces("REQ-010-014")
+@pytest.mark.parametrize("tier", ["hot", "cold"])
+async def test_results_carry_time_owner_and_score(
+    engine: MemoryEngine, as_: As, tier: str
+) -> None:
+    with as_("ENG:BETA"):
+        stored = await engine.store(SECRET)
+        await engine.share(stored.key, "ENG:ALPHA")
+        if tier == "cold":
+            await engine.close_session("s-1")
+    with as_("ENG:ALPHA", session_id="s-2"):
+        (hit,) = await engine.search("falcon", min_similarity=0, explain=True)
+    assert (hit.volk_id, hit.created_at) == ("ENG:BETA", stored.created_at)
+    assert hit.relevance_score is not None
+    assert 0 < hit.relevance_score <= 1
+    assert hit.explanation is not None
+    assert hit.explanation.score == pytest.approx(hit.relevance_score)
+    assert hit.explanation.tier == tier
+    weighed = sum(weight * value for weight, value in hit.explanation.parts.values())
+    assert weighed == pytest.approx(hit.relevance_score)
+
+
 async def test_siblings_with_a_common_prefix_see_nothing_of_each_other(
     engine: MemoryEngine, as_: As
 ) -> None:
