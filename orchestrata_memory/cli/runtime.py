@@ -52,10 +52,36 @@ def context_of(options: Options, *, focus: str | None = None) -> MemoryContext:
     )
 
 
+def with_light_model(settings: MemoryEngineSettings) -> MemoryEngineSettings:
+    """The settings with ONNX for the little that one command embeds, where it can be had.
+
+    It is loaded in a moment where the reference takes seconds, and its vectors agree (cosine at
+    least 0.999). What is configured stays.
+    """
+    from orchestrata_memory.embedding import onnx
+
+    embedding = settings.embedding
+    chosen = {"backend", "device"} & embedding.model_fields_set
+    if chosen or onnx.available(embedding.model, embedding.model_path) is None:
+        return settings
+    light = embedding.model_copy(update={"backend": "onnx"})
+    return settings.model_copy(update={"embedding": light})
+
+
 @asynccontextmanager
-async def engine_for(options: Options, *, focus: str | None = None) -> AsyncIterator[MemoryEngine]:
-    """A started engine with the options' caller set; stopped at the end."""
+async def engine_for(
+    options: Options, *, focus: str | None = None, bulk: bool = False
+) -> AsyncIterator[MemoryEngine]:
+    """A started engine with the options' caller set; stopped at the end.
+
+    Args:
+        options: Who calls, and where.
+        focus: What the caller is about to do.
+        bulk: Much will be embedded, so loading the reference model pays.
+    """
     settings = settings_of(options)
+    if not bulk:
+        settings = with_light_model(settings)
     from orchestrata_memory import open_engine
 
     async with open_engine(settings) as engine:

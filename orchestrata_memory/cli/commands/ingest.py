@@ -64,7 +64,7 @@ async def ingest(
     from orchestrata_memory.cli.progress import Bars
 
     sources = read_sources(files, limit_bytes=settings_of(options).limits.content_bytes)
-    async with engine_for(options) as engine:
+    async with engine_for(options, bulk=True) as engine:
         task = Ingest(
             engine,
             options,
