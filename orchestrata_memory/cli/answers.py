@@ -108,25 +108,31 @@ def shorten(text: str, width: int = 160) -> str:
 
 
 def entries_table(title: str, entries: Sequence[MemoryEntry]) -> RenderableType:
-    """Entries as rows; with scores where they have any."""
+    """Entries as rows, what they say first and who, where, when under it; scores if any."""
+    from rich.markup import escape
+    from rich.table import Table
+    from rich.text import Text
+
     scored = any(entry.relevance_score is not None for entry in entries)
-    columns = ["key", "content", "owner", "session", "tags", "created"]
-    rows: list[list[object]] = [
-        [
-            entry.key,
-            shorten(entry.content),
-            entry.volk_id,
-            entry.session_id,
-            ", ".join(entry.tags),
-            entry.created_at,
-        ]
-        for entry in entries
-    ]
+    drawn = Table(title=title or None, title_justify="left", header_style="bold", show_lines=True)
     if scored:
-        columns.insert(0, "score")
-        for row, entry in zip(rows, entries, strict=True):
-            row.insert(0, entry.relevance_score)
-    return table(title, columns, rows)
+        drawn.add_column("score", justify="right", no_wrap=True)
+    drawn.add_column("memory", overflow="fold", ratio=1)
+    for entry in entries:
+        told = Text.from_markup(
+            f"{escape(shorten(entry.content))}\n[dim]{escape(_circumstances(entry))}[/dim]"
+        )
+        score = [_cell(entry.relevance_score)] if scored else []
+        drawn.add_row(*score, told)
+    return drawn
+
+
+def _circumstances(entry: MemoryEntry) -> str:
+    """Key, owner, session, time and tags of an entry, in one line."""
+    facts = [entry.key, entry.volk_id, entry.session_id, _cell(entry.created_at)]
+    if entry.tags:
+        facts.append(", ".join(f"#{tag}" for tag in entry.tags))
+    return " · ".join(facts)
 
 
 def entry_table(entry: MemoryEntry) -> RenderableType:
