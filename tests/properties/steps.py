@@ -118,7 +118,7 @@ KINDS: dict[str, tuple[int, tuple[Callable[[Author], Any], ...]]] = {
     "move_own": (3, (Author.volk, Author.session)),
     "work": (6, (Author.many,)),
     "die": (2, (Author.few, Author.place)),
-    "bury": (1, (Author.few,)),
+    "bury": (3, (Author.few,)),
     "revive": (1, ()),
     "replay": (2, (Author.pick,)),
     "replay_write": (2, (Author.pick,)),
