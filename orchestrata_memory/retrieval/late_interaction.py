@@ -29,6 +29,10 @@ _SIGNS: Final = (
 )
 """The eight signs of each byte."""
 
+_BLOCK_ROWS: Final = 128
+_BLOCK_PRODUCTS: Final = 200_000
+"""Multiplications of one block: OpenBLAS uses more than one thread from 262,144 on."""
+
 
 def late_interaction(
     view: PoolView,
@@ -112,12 +116,31 @@ def _best_by_passage(
     if not owners:
         return None
     signs = np.frombuffer(b"".join(packed), dtype=np.uint8).reshape(sum(counts), -1)
-    states = np.take(_SIGNS, signs, axis=0).reshape(len(signs), -1)[:, :dimension]
-    similarity = states @ (pieces.T / math.sqrt(dimension))
+    similarity = _similarities(signs, pieces / math.sqrt(dimension))
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
     best = np.full((len(view.passages) + 1, len(pieces)), np.nan, dtype=np.float32)
     best[owners] = np.maximum.reduceat(similarity, starts, axis=0)
     return best
+
+
+def _similarities(signs: NDArray[np.uint8], pieces: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Dot products of rows of packed signs with pieces, block by block.
+
+    A block of unpacked signs stays in the processor's cache, and its product is too small for
+    BLAS to wake other threads, which cost far more than they save here.
+    """
+    count, width = signs.shape
+    padded = np.zeros((width * 8, len(pieces)), dtype=np.float32)
+    padded[: pieces.shape[1]] = pieces.T
+    size = max(1, min(_BLOCK_ROWS, _BLOCK_PRODUCTS // padded.size))
+    block = np.empty((size, width, 8), dtype=np.float32)
+    similarity = np.empty((count, len(pieces)), dtype=np.float32)
+    for start in range(0, count, size):
+        rows = signs[start : start + size]
+        states = block[: len(rows)]
+        np.take(_SIGNS, rows, axis=0, out=states, mode="clip")
+        np.matmul(states.reshape(len(rows), -1), padded, out=similarity[start : start + size])
+    return similarity
 
 
 def _rows_of(packed: bytes | None, dimension: int) -> bytes | None:
