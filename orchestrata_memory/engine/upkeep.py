@@ -112,8 +112,9 @@ class Upkeep:
             versions = {(record.key, record.version): record for record in missing}
             failed |= tried & versions.keys()
             tried = versions.keys() - failed
-            if not tried:
+            if tried:
+                vectors = await self._vectorizer.vectors([versions[one] for one in tried])
+                await self._cold.attach_vectors(vectors)
+                await self._hot.attach_vectors(vectors)
+            elif len(missing) < count:
                 return
-            vectors = await self._vectorizer.vectors([versions[one] for one in tried])
-            await self._cold.attach_vectors(vectors)
-            await self._hot.attach_vectors(vectors)
