@@ -35,7 +35,7 @@ async def test_hot_works_on_and_everything_arrives_later(lab: Lab, as_: As, faul
             case "stalled":
                 proxy.stall()
             case "trickling":
-                proxy.rate = 20
+                proxy.rate = 5
         with as_(session_id="s-2"):
             entries = [await engine.store(f"note {n}", tags=["t"]) for n in range(10)]
             assert await engine.retrieve(entries[3].key) == entries[3]
