@@ -166,7 +166,17 @@ async def test_unshare_takes_it_back_at_once(engine: MemoryEngine, as_: As) -> N
         assert await by_retrieve(engine, entry.key)
     with as_():
         after = await engine.unshare(entry.key, "ENG:BETA")
+        await engine.unshare(entry.key, "ENG:BETA")
+        await engine.settle()
+        trail = [(r.operation, r.detail) for r in await engine.audit_trail(entry.key)]
     assert after.shared_with == ()
+    assert trail[1:5] == [
+        ("share", "with=ENG:BETA"),
+        ("share", "unchanged"),
+        ("retrieve", "tier=hot"),
+        ("unshare", "from=ENG:BETA"),
+    ]
+    assert trail[5] == ("unshare", "unchanged")
     with as_("ENG:BETA"):
         assert not await by_retrieve(engine, entry.key)
         assert not await by_search(engine, entry.key)
@@ -213,9 +223,7 @@ async def test_a_delegation_expires(engine: MemoryEngine, as_: As) -> None:
 
 @pytest.mark.traces("REQ-010-014")
 @pytest.mark.parametrize("tier", ["hot", "cold"])
-async def test_results_carry_time_owner_and_score(
-    engine: MemoryEngine, as_: As, tier: str
-) -> None:
+async def test_results_carry_time_owner_and_score(engine: MemoryEngine, as_: As, tier: str) -> None:
     with as_("ENG:BETA"):
         stored = await engine.store(SECRET)
         await engine.share(stored.key, "ENG:ALPHA")

@@ -42,9 +42,10 @@ class Sharing:
             await self._doorway.require(
                 call, await self._governance.can_share(call.volk_id, volk_id, current)
             )
-            return _with_readers(current, {*current.shared_with, volk_id}, call.at), call.record(
-                SHARE_RULE, detail=f"with={volk_id}"
-            )
+            changed = _with_readers(current, {*current.shared_with, volk_id}, call.at)
+            if changed is current:
+                await self._doorway.note(call, SHARE_RULE, "unchanged")
+            return changed, call.record(SHARE_RULE, detail=f"with={volk_id}")
 
         record = await self._changer.change(key, decide)
         if record is None:
@@ -61,9 +62,10 @@ class Sharing:
             await self._doorway.require(
                 call, await self._governance.can_update(call.volk_id, current)
             )
-            return _with_readers(current, {*current.shared_with} - {volk_id}, call.at), call.record(
-                UNSHARE_RULE, detail=f"from={volk_id}"
-            )
+            changed = _with_readers(current, {*current.shared_with} - {volk_id}, call.at)
+            if changed is current:
+                await self._doorway.note(call, UNSHARE_RULE, "unchanged")
+            return changed, call.record(UNSHARE_RULE, detail=f"from={volk_id}")
 
         record = await self._changer.change(key, decide)
         if record is None:
