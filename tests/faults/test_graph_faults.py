@@ -142,3 +142,34 @@ async def test_a_stale_idle_connection_is_replaced(lab: Lab, as_: As, idle: str)
         after = await engine.store("afterwards")
         assert await engine.settle(60)
         assert set(await engine.parts.cold.get([after.key])) == {after.key}
+
+
+@pytest.mark.traces("REQ-010-010", "REQ-010-024")
+async def test_no_ttl_runs_out_on_what_the_graph_lacks(lab: Lab, as_: As) -> None:
+    proxy = await lab.proxy_graph()
+    engine = await lab.start(
+        graph=proxy, redis={"ttl_seconds": 1}, worker={"sweep_interval_seconds": 0.5}
+    )
+    with as_():
+        safe = await engine.store("the graph has this one", tags=["t"])
+        assert await engine.settle()
+        await proxy.refuse()
+        entry = await engine.store("the graph lacks this one", tags=["t"])
+        changed = await engine.update(entry.key, content="the graph lacks this text")
+        gone = await engine.store("the graph never gets this one")
+        assert await engine.delete(gone.key)
+        for _ in range(6):
+            await asyncio.sleep(0.5)
+            assert await engine.retrieve(entry.key) == changed
+            found = await engine.search("lacks", min_similarity=1.0)
+            assert [e.key for e in found] == [entry.key]
+            assert await engine.retrieve(gone.key) is None
+        await proxy.heal()
+        assert await engine.settle(60)
+        assert set(await engine.parts.cold.get([safe.key, entry.key, gone.key])) == {
+            safe.key,
+            entry.key,
+        }
+        assert await engine.retrieve(entry.key) == changed
+        assert {e.key for e in await engine.find(tags=["t"])} == {safe.key, entry.key}
+        assert await engine.retrieve(gone.key) is None
