@@ -160,7 +160,7 @@ async def test_a_full_server(hot: RedisHotStore, raw: redis.Redis) -> None:
             await write
     assert {name: raw.dump(name) for name in raw.keys("*")} == before
     assert (await hot.read(["k1"]))["k1"].record == made
-    assert (await hot.health()).status is HealthStatus.DEGRADED
+    assert (await hot.health()).status is HealthStatus.UNHEALTHY
     await hot.tombstone(made, audit("delete"))
     assert len(await drain(hot)) == 4
     assert await hot.move_out("k2", 1)
