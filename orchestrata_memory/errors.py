@@ -6,7 +6,6 @@ of a memory, a query text or a secret, so it may be logged and shown to any call
 
 from __future__ import annotations
 
-
 HOT_TIER = "Redis"
 COLD_TIER = "the graph"
 """How the tiers are called in errors (`MemoryUnavailableError.part`)."""

@@ -88,7 +88,7 @@ class Harness:
         self._graph = graph
         self._folder = folder
         self._seed = seed
-        self._random = random.Random(seed)  # noqa: S311
+        self._random = random.Random(seed)
         self._ledger = Ledger()
         self._settings = settings_for(redis, graph, folder)
         self._count = 0

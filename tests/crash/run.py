@@ -23,7 +23,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--graph", choices=["arcadedb", "neo4j"], action="append")
     options = parser.parse_args()
-    seed = options.seed if options.seed is not None else random.randrange(10**6)  # noqa: S311
+    seed = options.seed if options.seed is not None else random.randrange(10**6)
     console = Console()
     console.print(f"seed {seed}")
     good = True

@@ -35,7 +35,7 @@ class Writer:
     def __init__(self, engine: MemoryEngine, ledger: LedgerWriter, number: int, seed: int) -> None:
         self._engine = engine
         self._ledger = ledger
-        self._random = random.Random(f"{seed}-{number}")  # noqa: S311
+        self._random = random.Random(f"{seed}-{number}")
         self._prefix = f"w{seed}-{number}"
         self._number = number
         self._count = 0
@@ -177,19 +177,22 @@ class BatchDeath:
             self._ledger.write(kind="batch", open=False)
 
     def _death(self) -> asyncio.TimerHandle:
-        delay = random.random() * 0.02  # noqa: S311
+        delay = random.random() * 0.02
         return asyncio.get_running_loop().call_later(delay, os.kill, os.getpid(), signal.SIGKILL)
 
 
-async def main(settings_path: str, ledger_path: str, seed: str) -> None:
-    settings = MemoryEngineSettings.model_validate(json.loads(Path(settings_path).read_text()))
-    ledger = LedgerWriter(Path(ledger_path))
+async def work(settings: MemoryEngineSettings, ledger: LedgerWriter, seed: int) -> None:
     async with build_engine(settings) as engine:
         BatchDeath(engine, ledger)
         await asyncio.gather(
-            *(Writer(engine, ledger, number, int(seed)).run() for number in range(WRITERS))
+            *(Writer(engine, ledger, number, seed).run() for number in range(WRITERS))
         )
 
 
+def main(settings_path: str, ledger_path: str, seed: str) -> None:
+    settings = MemoryEngineSettings.model_validate(json.loads(Path(settings_path).read_text()))
+    asyncio.run(work(settings, LedgerWriter(Path(ledger_path)), int(seed)))
+
+
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))
+    main(*sys.argv[1:])
