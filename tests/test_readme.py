@@ -31,7 +31,7 @@ def run(code: str, data_dir: Path) -> str:
 @pytest.mark.servers
 def test_the_ten_lines_find_what_they_stored(tmp_path: Path) -> None:
     output = run(EXAMPLES[0], tmp_path)
-    assert re.fullmatch(r"0\.\d\d We chose Redis streams for the outbox, .*\n", output)
+    assert re.fullmatch(r"0\.\d\d We chose Redis streams for the outbox: .*\n", output)
 
 
 def test_the_kernel_example_resolves_the_engine(tmp_path: Path) -> None:
