@@ -83,6 +83,8 @@ class PrologGovernance:
         self._volks = 0
         self._skipped = 0
         self._delegations: dict[tuple[str, str], Delegation] = {}
+        self._delegations_held = False
+        self._handing_over = asyncio.Lock()
         self._asked = 0
         self._unanswered = 0
         self._last_problem = ""
@@ -120,7 +122,7 @@ class PrologGovernance:
         module, self._module = self._module, None
         if module is not None:
             self._revision = None
-            self._delegations = {}
+            self._delegations, self._delegations_held = {}, False
             await self._patiently(lambda prolog: prolog.run(DRIVER, "drop_rules", module))
 
     async def health(self) -> PartHealth:
@@ -149,26 +151,28 @@ class PrologGovernance:
     async def set_delegations(self, delegations: Sequence[Delegation]) -> None:
         """Replace the known delegations; cheap when nothing changed.
 
+        One caller at a time: who returns, even with nothing to do, finds them in force.
+
         Of one pair the newest version counts, also against one known from before: a list that was
         read earlier and comes later does not undo a revocation.
         """
-        module = self._open_module()
-        newest: dict[tuple[str, str], Delegation] = {}
-        for delegation in delegations:
-            pair = (delegation.delegator, delegation.delegate)
-            known = newest.get(pair) or self._delegations.get(pair)
-            newest[pair] = delegation if known is None else max(delegation, known, key=_version)
-        if newest == self._delegations:
-            return
-        facts = [_delegation_fact(d) for d in newest.values() if not d.revoked]
-        self._delegations = newest
-        try:
+        async with self._handing_over:
+            module = self._open_module()
+            newest: dict[tuple[str, str], Delegation] = {}
+            for delegation in delegations:
+                pair = (delegation.delegator, delegation.delegate)
+                known = newest.get(pair) or self._delegations.get(pair)
+                newest[pair] = delegation if known is None else max(delegation, known, key=_version)
+            if newest == self._delegations and self._delegations_held:
+                return
+            # Until Prolog has answered nobody knows which it holds: the work of a caller that
+            # gives up may be skipped or done, so then the next list is handed over in any case.
+            self._delegations, self._delegations_held = newest, False
+            facts = [_delegation_fact(d) for d in newest.values() if not d.revoked]
             await self._patiently(
                 lambda prolog: prolog.run(DRIVER, "set_delegations", module, facts)
             )
-        except BaseException:
-            self._delegations = {}  # unknown: the next list is handed over whatever it holds
-            raise
+            self._delegations_held = self._module == module  # not when closed meanwhile
 
     async def _sync_directory(self) -> None:
         """Take over the directory if it changed.

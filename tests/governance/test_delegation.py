@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from datetime import timedelta
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from orchestrata_memory.errors import MemoryGovernanceError
+from orchestrata_memory.governance import prolog as prolog_module
+from orchestrata_memory.governance.machine import PrologMachine
 from tests.governance.samples import (
     OTHER,
     OWNER,
@@ -85,6 +90,39 @@ async def test_of_one_pair_the_newest_version_counts(governance):
 
 
 @pytest.mark.traces("REQ-010-048")
+@pytest.mark.traces("REQ-010-048")
+async def test_a_cancelled_revocation_is_in_force_for_who_hands_over_the_same_list(governance):
+    await governance.set_delegations([delegation(A, B)])
+    revoked = [delegation(A, B, revoked=True, version=2)]
+    gate = threading.Event()
+    busy = asyncio.create_task(PrologMachine.shared().run(lambda _: gate.wait(10), timeout=10))
+    await asyncio.sleep(0)
+    first = asyncio.create_task(governance.set_delegations(revoked))
+    await asyncio.sleep(0)
+    second = asyncio.create_task(governance.set_delegations(revoked))
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+    gate.set()
+    await asyncio.gather(busy, second)
+    assert not await reads(governance, B, shared_with=(A,))
+
+
+async def test_a_list_that_came_to_nothing_is_handed_over_again(governance, monkeypatch):
+    await governance.set_delegations([delegation(A, B)])
+    gate = threading.Event()
+    busy = asyncio.create_task(PrologMachine.shared().run(lambda _: gate.wait(10), timeout=10))
+    await asyncio.sleep(0)
+    with monkeypatch.context() as impatient:
+        impatient.setattr(prolog_module, "PATIENCE", 0.05)
+        with pytest.raises(MemoryGovernanceError):
+            await governance.set_delegations([])
+    gate.set()
+    await busy
+    await governance.set_delegations([])
+    assert not await reads(governance, B, shared_with=(A,))
+
+
 async def test_what_the_delegator_owns_is_not_passed_on(governance):
     await governance.set_delegations([delegation(OWNER, B)])
     assert not await reads(governance, B)
