@@ -91,6 +91,7 @@ class EmbeddedServers:
             name: EmbeddedPart(folder, self._options()) for name, folder in self._folders.items()
         }
         self._addresses: EmbeddedAddresses | None = None
+        self._ports: dict[PartName, tuple[int, int]] = {}
         self._guard: asyncio.Task[None] | None = None
 
     @property
@@ -125,6 +126,7 @@ class EmbeddedServers:
                 redis_url=_redis_url(*joined["redis"]) if "redis" in joined else None,
                 graph=_graph_address(*joined["graph"]) if "graph" in joined else None,
             )
+            self._ports = {name: _ports(state) for name, (state, _) in joined.items()}
             self._guard = asyncio.create_task(self._keep(), name="embedded-servers-guard")
         return self._addresses
 
@@ -135,12 +137,14 @@ class EmbeddedServers:
             wait: Return only when they are down, or others use them still after 90 s.
         """
         self._addresses = None
-        if self._guard is not None:
-            self._guard.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._guard
-            self._guard = None
-        self._leave_all()
+        guard, self._guard = self._guard, None
+        try:
+            if guard is not None:
+                guard.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await guard
+        finally:
+            self._leave_all()  # else the servers would run on
         if wait:
             await asyncio.gather(*(part.wait_down(STOP_SECONDS) for part in self._parts.values()))
 
@@ -183,16 +187,45 @@ class EmbeddedServers:
         return {name: task.result() for name, task in tasks.items()}
 
     async def _keep(self) -> None:
-        """Have a supervisor that was killed replaced; its successor takes the same ports."""
+        """Have a supervisor that was killed replaced; its successor takes the same ports.
+
+        Whatever fails is tried again: files or processes may be short for a while.
+        """
+        told = dict(self._ports)
         while True:
             await asyncio.sleep(GUARD_SECONDS)
             for name, part in self._parts.items():
                 try:
-                    if not await part.alive():
-                        logger.warning("the supervisor of the embedded %s is gone: restart", name)
-                        await part.join()
+                    ports = await self._ports_now(name, part)
                 except MemoryEngineError as error:
                     logger.error("the embedded %s does not come back: %s", name, error)  # noqa: TRY400
+                except Exception as error:  # noqa: BLE001 - the guard outlives whatever fails
+                    kind = type(error).__name__
+                    logger.error("the embedded %s cannot be watched (%s)", name, kind)  # noqa: TRY400
+                else:
+                    self._tell_moved(name, ports, told)
+
+    async def _ports_now(self, name: PartName, part: EmbeddedPart) -> tuple[int, int] | None:
+        """Where the server is, started again when its supervisor is gone; None while it starts."""
+        alive, state = await part.state()
+        if not alive:
+            logger.warning("the supervisor of the embedded %s is gone: restart", name)
+            state, _ = await part.join()
+        return _ports(state) if state is not None and state.phase == "ready" else None
+
+    def _tell_moved(
+        self, name: PartName, ports: tuple[int, int] | None, told: dict[PartName, tuple[int, int]]
+    ) -> None:
+        """Say once that this engine calls at ports that may be a stranger's by now."""
+        if ports is None or ports == told[name]:
+            return
+        told[name] = ports
+        if ports != self._ports[name]:
+            logger.error(
+                "the embedded %s is now at port %d, as port %d was taken while it was down: "
+                "restart this engine, which still calls the old one",
+                *(name, ports[0], self._ports[name][0]),
+            )
 
     def _leave_all(self) -> None:
         for part in self._parts.values():
@@ -213,6 +246,10 @@ class EmbeddedServers:
             data=folder.data,
             log=folder.server_log,
         )
+
+
+def _ports(state: ServerState) -> tuple[int, int]:
+    return state.port, state.http_port
 
 
 def _redis_url(state: ServerState, password: str) -> str:

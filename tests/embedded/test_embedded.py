@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import stat
@@ -17,6 +18,7 @@ import redis.asyncio
 
 from orchestrata_memory.config.settings import EmbeddedSettings
 from orchestrata_memory.embedded import EmbeddedServers
+from orchestrata_memory.embedded import part as part_module
 from orchestrata_memory.embedded.layout import PartFolder, ServerState
 from orchestrata_memory.errors import MemoryConfigurationError, MemoryUnavailableError
 
@@ -216,6 +218,43 @@ async def test_an_engine_whose_supervisor_was_killed_gets_its_server_back(
     os.kill((await servers.status())["redis"].supervisor_pid, signal.SIGKILL)
     await asyncio.sleep(1)
     assert await first_answer(servers, "a") == "1"
+
+
+async def test_an_engine_short_of_files_watches_on(
+    make_servers: MakeServers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    servers = make_servers()
+    await servers.start()
+    await set_key(servers, "a", "1")
+
+    def none_left(_: Path) -> bool:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    with monkeypatch.context() as short:
+        short.setattr(part_module, "is_owned", none_left)
+        await asyncio.sleep(1.5)
+    before = (await servers.status())["redis"]
+    os.kill(before.supervisor_pid, signal.SIGKILL)
+    await eventually(lambda: gone(before.server_pid))
+    assert await first_answer(servers, "a") == "1"
+    await servers.stop(wait=True)
+    assert (await servers.status())["redis"].phase == "stopped"
+
+
+async def test_a_server_that_moved_to_another_port_is_told_once(
+    make_servers: MakeServers, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    servers = make_servers()
+    await servers.start()
+    folder = PartFolder(tmp_path / "data dir", "redis")
+    state = folder.read_state()
+    assert state is not None
+    folder.write_state(state.model_copy(update={"port": state.port + 1}))
+    await asyncio.sleep(2.5)
+    folder.write_state(state)
+    told = [record.message for record in caplog.records if "is now at port" in record.message]
+    assert len(told) == 1
+    assert f"{state.port + 1}, as port {state.port} " in told[0]
 
 
 async def test_a_server_that_ignores_its_supervisors_death_is_killed_before_a_new_one(
