@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -26,6 +27,7 @@ MAX_TOKENS: Final = 256
 """Most pieces kept of one memory; its first ones."""
 
 _HEADER: Final = struct.Struct(">cBHH")
+_COUNT_AT: Final = 4
 _MAGIC: Final = b"T"
 _VERSION: Final = 1
 
@@ -90,6 +92,20 @@ def dimension_and_count(packed: bytes) -> tuple[int, int]:
     if len(packed) != _HEADER.size + count * ((dimension + 7) // 8):
         raise MemoryEmbeddingError("packed token vectors are cut off")
     return dimension, count
+
+
+def rows_of(packed: bytes | None, dimension: int) -> bytes:
+    """The rows alone; empty without any, and for what is of another dimension or format."""
+    if not packed or not packed.startswith(_start_of(dimension)):
+        return b""
+    width, count = (dimension + 7) // 8, int.from_bytes(packed[_COUNT_AT : _HEADER.size], "big")
+    rows = packed[_HEADER.size :]
+    return rows if len(rows) == count * width else b""
+
+
+@cache
+def _start_of(dimension: int) -> bytes:
+    return _HEADER.pack(_MAGIC, _VERSION, dimension, 0)[:_COUNT_AT]
 
 
 def _has_content(piece: str) -> bool:

@@ -8,7 +8,7 @@ together or not at all.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
@@ -107,12 +107,14 @@ class ChangeBatch:
         keys: Changed keys, oldest change first, each once.
         complete: False when the log was trimmed behind the cursor: rebuild from `scan`.
         delegations_changed: A delegation was granted or revoked.
+        counts: The census of the asked names at that moment; None where nothing is counted.
     """
 
     cursor: str
     keys: tuple[str, ...]
     complete: bool
     delegations_changed: bool = False
+    counts: Mapping[str, int | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,8 +237,13 @@ class HotStore(Protocol):
 
     async def delegations(self) -> list[Delegation]: ...
 
-    async def changes_since(self, cursor: str | None) -> ChangeBatch:
-        """What changed since `cursor`; None gives the present end of the log and no keys."""
+    async def changes_since(
+        self, cursor: str | None, *, counted: Sequence[str] = ()
+    ) -> ChangeBatch:
+        """What changed since `cursor`; None gives the present end of the log and no keys.
+
+        The census of the names in `counted` is of the same moment.
+        """
         ...
 
     def scan(self) -> AsyncIterator[Sequence[str]]:

@@ -54,18 +54,24 @@ class Reads(HotPart):
         async for names in self._scan_names(keys.POINTER_PATTERN):
             yield [keys.parse(name).parts[0] for name in names]
 
-    async def changes_since(self, cursor: str | None) -> ChangeBatch:
+    async def changes_since(
+        self, cursor: str | None, *, counted: Sequence[str] = ()
+    ) -> ChangeBatch:
         """What changed since `cursor`; see `HotStore.changes_since`.
 
         One round trip; everything acknowledged before the call is in the answer.
         """
-        answer: list[Any] = await self._redis.run("changes_since", cursor or "")
-        last, complete, delegations, changed = answer
+        answer: list[Any] = await self._redis.run("changes_since", cursor or "", *counted)
+        last, complete, delegations, changed, counts = answer
         return ChangeBatch(
             cursor=last.decode(),
             keys=tuple(key.decode() for key in changed),
             complete=bool(complete),
             delegations_changed=bool(delegations),
+            counts={
+                name: None if count is None else int(count)
+                for name, count in zip(counted, counts, strict=True)
+            },
         )
 
     async def _scan_names(self, pattern: str) -> AsyncIterator[list[str]]:

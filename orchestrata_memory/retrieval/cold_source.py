@@ -20,8 +20,8 @@ from orchestrata_memory.cold.base import (
 from orchestrata_memory.errors import MemoryUnavailableError
 from orchestrata_memory.models import MemoryRecord, MemoryScope
 from orchestrata_memory.retrieval.base import Passage, Slot
+from orchestrata_memory.retrieval.headers import relevance_of
 from orchestrata_memory.retrieval.hot_index import HotIndex
-from orchestrata_memory.retrieval.hot_index_table import relevance_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -18,8 +18,9 @@ from orchestrata_memory.cold.base import FindOrder, Readable, TermStatistics
 from orchestrata_memory.models import MemoryRecord, MemoryScope
 from orchestrata_memory.retrieval.base import Passage, Slot
 from orchestrata_memory.retrieval.columns import microseconds
+from orchestrata_memory.retrieval.headers import may_read
+from orchestrata_memory.retrieval.hot_index_entry import Entry
 from orchestrata_memory.retrieval.hot_index_mirror import HotMirror
-from orchestrata_memory.retrieval.hot_index_table import may_read
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,11 +58,7 @@ class HotIndex(HotMirror):
 
     def live_count(self, scope: MemoryScope) -> int:
         """Memories hot holds a copy of, by the narrowest of session, project and all."""
-        if scope.session_id is not None:
-            return self._table.count("session", scope.session_id)
-        if scope.project_id is not None:
-            return self._table.count("project", scope.project_id)
-        return len(self._table)
+        return self.count(census_name(scope))
 
     def hidden_keys(self) -> AbstractSet[str]:
         """Keys whose newest state was in hot at the last sync, live or deleted; a view."""
@@ -110,11 +107,15 @@ class HotIndex(HotMirror):
     ) -> list[tuple[Passage, MemoryRecord]]:
         """The memories at these places that pass the pre-filter, with their headers."""
         entries = map(self._table.by_slot, slots)
-        return [
-            (entry.plain(), entry.header)
-            for entry in entries
-            if entry is not None and may_read(entry.header, readable)
-        ]
+        return _readable_of((one for one in entries if one is not None), readable)
+
+    def around(
+        self, keys: Iterable[str], offsets: Sequence[int], readable: Readable | None
+    ) -> list[tuple[Passage, MemoryRecord]]:
+        """As `context`, at the offsets from these memories, themselves left out."""
+        entries = map(self._table.get, keys)
+        known = (entry for entry in entries if entry is not None)
+        return _readable_of(self._table.around(known, offsets), readable)
 
     # --- candidates ----------------------------------------------------------------------
     async def candidates(
@@ -207,6 +208,21 @@ class HotIndex(HotMirror):
         rows = self._table.tagged(selection.rows, tags, match_all=match_all)
         headers = (self._table.at(row).header for row in rows.tolist())
         return sorted(headers, key=lambda header: place_of(header, order))
+
+
+def census_name(scope: MemoryScope) -> str:
+    """The narrowest count of the census that covers the scope."""
+    if scope.session_id is not None:
+        return f"session:{scope.session_id}"
+    if scope.project_id is not None:
+        return f"project:{scope.project_id}"
+    return "all"
+
+
+def _readable_of(
+    entries: Iterable[Entry], readable: Readable | None
+) -> list[tuple[Passage, MemoryRecord]]:
+    return [(entry.plain(), entry.header) for entry in entries if may_read(entry.header, readable)]
 
 
 class _Union(AbstractSet[str]):

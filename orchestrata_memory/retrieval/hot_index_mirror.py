@@ -28,6 +28,7 @@ _ANALYSE_INLINE: Final = 20_000
 _RECHECK_SECONDS: Final = 900.0
 """After so long a tombstone or marker is looked up again; hot keeps them for ten minutes."""
 
+_WHOLE_KEPT: Final = 1_000
 _CLOCK_SLACK_SECONDS: Final = 0.05
 
 
@@ -66,6 +67,8 @@ class HotMirror:
         self._due: list[tuple[float, str]] = []
         self._due_at: dict[str, float] = {}
         self._cursor: str | None = None
+        self._counted: set[str] = set()
+        self._whole: dict[str, bool | None] = {}
         self._runs = SharedRuns(self._take_over)
 
     @property
@@ -74,15 +77,30 @@ class HotMirror:
         return self._embedder.model_name
 
     # --- staying equal to Redis ----------------------------------------------------------
-    async def sync(self) -> None:
+    async def sync(self, counted: str | None = None) -> bool | None:
         """Take over every change that was acknowledged before the call.
 
         Concurrent callers share a run where that misses nothing. The first run builds the index.
 
+        Args:
+            counted: A name of the census.
+
+        Returns:
+            Whether the index holds every live memory that the census counts under the name;
+            None when that cannot be said because something changed at that moment.
+
         Raises:
             MemoryUnavailableError: Redis is down; the index stays as of the last run.
         """
+        if counted is not None:
+            self._counted.add(counted)
         await self._runs.join()
+        return None if counted is None else self._whole.get(counted)
+
+    def count(self, name: str) -> int:
+        """Memories hot holds a copy of, by a name of the census."""
+        kind, _, value = name.partition(":")
+        return self._table.count(kind, value) if value else len(self._table)
 
     def foresee(self, key: str, version: int, *, deleted: bool) -> None:
         """Know of a change that this process was acknowledged, before the next run reads it.
@@ -107,7 +125,9 @@ class HotMirror:
         await self._vectors.settle()
 
     async def _take_over(self) -> None:
-        batch = await self._hot.changes_since(self._cursor)
+        counted, self._counted = self._counted, set()
+        names = sorted(counted)
+        batch = await self._hot.changes_since(self._cursor, counted=names)
         if batch.delegations_changed:
             await self._delegations_changed()
         while self._cursor is None or not batch.complete:
@@ -116,10 +136,19 @@ class HotMirror:
             await self._rebuild()
             await self._delegations_changed()
             self._cursor = cursor
-            batch = await self._hot.changes_since(cursor)
-        await self._reread([*batch.keys, *self._take_due()])
+            batch = await self._hot.changes_since(cursor, counted=names)
+        changed = [*batch.keys, *self._take_due()]
+        await self._reread(changed)
         self._cursor = batch.cursor
+        self._note_whole(batch.counts, settled=not changed)
         self._vectors.keep_up()
+
+    def _note_whole(self, counts: Mapping[str, int | None], *, settled: bool) -> None:
+        """Compare with the census, which is of the index's own moment if nothing was read since."""
+        if len(self._whole) > _WHOLE_KEPT:
+            self._whole.clear()
+        for name, count in counts.items():
+            self._whole[name] = count == self.count(name) if settled or count is None else None
 
     async def _delegations_changed(self) -> None:
         if self._on_delegations is not None:

@@ -5,24 +5,22 @@ Plain data structures without I/O: `HotIndex` keeps them equal to Redis.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from orchestrata_memory.cold.base import Readable, TermStatistics
-from orchestrata_memory.models import MemoryClassification, MemoryRecord, MemoryScope
-from orchestrata_memory.retrieval.base import Passage, Slot
+from orchestrata_memory.models import MemoryRecord, MemoryScope
+from orchestrata_memory.retrieval.base import Slot
 from orchestrata_memory.retrieval.columns import NO_ROW, Columns, microseconds
+from orchestrata_memory.retrieval.headers import header_of, relevance_of
+from orchestrata_memory.retrieval.hot_index_entry import Entry, facets_of
 from orchestrata_memory.retrieval.postings import Postings, RowSets
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-KEPT_METADATA: Final = frozenset({"relevance", "importance", "occurred_at", "speaker"})
-"""Metadata that ranking looks at; the rest is fetched with the content of what is returned."""
 
 SATURATION: Final = 0.9
 LENGTH_SHARE: Final = 0.2
@@ -36,56 +34,8 @@ _SPREAD_LIMIT: Final = 2_000
 _SELECTIONS: Final = 32
 
 
-@dataclass(slots=True, kw_only=True)
-class Entry:
-    """What the index keeps of one memory.
-
-    Attributes:
-        header: The record without content, summary and unneeded metadata.
-        terms: Index terms in text order, as shared strings.
-        replica: The copy is a replica; the memory itself lives in cold.
-        tokens: Packed token vectors, if its vector came with some.
-        unembeddable: The model failed on this text; it is found by keywords only.
-    """
-
-    row: int
-    header: MemoryRecord
-    terms: tuple[str, ...]
-    slot: Slot
-    speaker: str
-    occurred_at: datetime
-    relevance: float | None
-    replica: bool
-    tokens: bytes | None = None
-    unembeddable: bool = False
-    _plain: Passage | None = None
-
-    def keep_tokens(self, tokens: bytes | None) -> None:
-        """Keep the token vectors that came with its vector."""
-        self.tokens, self._plain = tokens, None
-
-    def plain(self) -> Passage:
-        """The passage without a cosine, made once."""
-        if self._plain is None:
-            self._plain = self.passage()
-        return self._plain
-
-    def passage(self, cosine: float | None = None) -> Passage:
-        """What ranking needs to know."""
-        header = self.header
-        return Passage(
-            key=header.key,
-            version=header.version,
-            slot=self.slot,
-            terms=self.terms,
-            speaker=self.speaker,
-            created_at=header.created_at,
-            occurred_at=self.occurred_at,
-            relevance=self.relevance,
-            cosine=cosine,
-            tokens=self.tokens,
-            tier="hot",
-        )
+_NOWHERE: Final[dict[int, Entry]] = {}
+"""The stream of those who have none; never written to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +63,7 @@ class MemoryTable:
         self.columns = Columns()
         self._entries: dict[str, Entry] = {}
         self._by_row: dict[int, Entry] = {}
-        self._slots: dict[Slot, Entry] = {}
+        self._streams: dict[tuple[str, str], dict[int, Entry]] = {}
         self._postings = Postings()
         self._facets: RowSets[tuple[str, str]] = RowSets()
         self._speakers: dict[str, dict[str, int]] = {}
@@ -144,7 +94,7 @@ class MemoryTable:
             replica=replica,
         )
         self._entries[record.key] = self._by_row[row] = entry
-        for facet in _facets(entry):
+        for facet in facets_of(entry):
             self._facets.add(facet, row)
         self._enter_speaker(entry)
         self._link(entry)
@@ -158,11 +108,10 @@ class MemoryTable:
             return None
         row = entry.row
         del self._by_row[row]
-        if self._slots.get(entry.slot) is entry:
-            del self._slots[entry.slot]
+        self._leave_stream(entry)
         self.columns.unlink(row)
         self._postings.remove(row, entry.terms)
-        for facet in _facets(entry):
+        for facet in facets_of(entry):
             self._facets.discard(facet, row)
         self._leave_speaker(entry)
         self.columns.remove(row)
@@ -188,7 +137,22 @@ class MemoryTable:
 
     def by_slot(self, slot: Slot) -> Entry | None:
         """The memory at a place of a stream."""
-        return self._slots.get(slot)
+        session, volk, position = slot
+        return self._streams.get((session, volk), _NOWHERE).get(position)
+
+    def around(self, entries: Iterable[Entry], offsets: Sequence[int]) -> list[Entry]:
+        """What stands at the offsets from the entries in their streams, themselves left out."""
+        positions: dict[tuple[str, str], set[int]] = {}
+        for entry in entries:
+            session, volk, position = entry.slot
+            if position > 0:
+                positions.setdefault((session, volk), set()).add(position)
+        found: list[Entry] = []
+        for name, taken in positions.items():
+            stream = self._streams.get(name, _NOWHERE)
+            wanted = {position + offset for offset in offsets for position in taken} - taken
+            found.extend([stream[position] for position in wanted if position in stream])
+        return found
 
     def select(
         self, scope: MemoryScope, readable: Readable | None, *, summaries: bool = True
@@ -343,14 +307,22 @@ class MemoryTable:
         session, volk, position = entry.slot
         if position <= 0 or entry.header.sources:
             return  # a summary was not said between its neighbours
-        self._slots[entry.slot] = entry
-        before = self._slots.get((session, volk, position - 1))
-        after = self._slots.get((session, volk, position + 1))
+        stream = self._streams.setdefault((session, volk), {})
+        stream[position] = entry
+        before, after = stream.get(position - 1), stream.get(position + 1)
         self.columns.link(
             entry.row,
             NO_ROW if before is None else before.row,
             NO_ROW if after is None else after.row,
         )
+
+    def _leave_stream(self, entry: Entry) -> None:
+        session, volk, position = entry.slot
+        stream = self._streams.get((session, volk), _NOWHERE)
+        if stream.get(position) is entry:
+            del stream[position]
+            if not stream:
+                del self._streams[session, volk]
 
     def _enter_speaker(self, entry: Entry) -> None:
         spellings = self._speakers.setdefault(entry.speaker.casefold(), {})
@@ -366,22 +338,6 @@ class MemoryTable:
             del self._speakers[folded]
 
 
-def _facets(entry: Entry) -> list[tuple[str, str]]:
-    header = entry.header
-    facets = [
-        ("session", header.session_id),
-        ("owner", header.volk_id),
-        ("speaker", entry.speaker),
-        *(("reader", volk) for volk in dict.fromkeys(header.shared_with)),
-        *(("tag", tag) for tag in dict.fromkeys(header.tags)),
-    ]
-    if header.task_id is not None:
-        facets.append(("task", header.task_id))
-    if header.project_id is not None:
-        facets.append(("project", header.project_id))
-    return facets
-
-
 def _best(rows: NDArray[np.int32], scores: NDArray[np.float32], count: int) -> NDArray[np.int32]:
     """Up to `count` of the rows, best first."""
     values = scores[rows]
@@ -389,25 +345,3 @@ def _best(rows: NDArray[np.int32], scores: NDArray[np.float32], count: int) -> N
         chosen = np.argpartition(values, len(rows) - count)[-count:]
         rows, values = rows[chosen], values[chosen]
     return rows[np.argsort(-values, kind="stable")]
-
-
-def header_of(record: MemoryRecord) -> MemoryRecord:
-    """The record without what neither the rules nor ranking look at."""
-    kept: Mapping[str, object] = record.metadata
-    metadata = {name: value for name, value in kept.items() if name in KEPT_METADATA}
-    return record.changed(content="", summary=None, metadata=metadata)
-
-
-def relevance_of(record: MemoryRecord) -> float | None:
-    """``metadata["relevance"]``, or None."""
-    value = record.metadata.get("relevance")
-    return float(value) if isinstance(value, int | float) else None
-
-
-def may_read(header: MemoryRecord, readable: Readable | None) -> bool:
-    """Whether one record passes the pre-filter."""
-    if readable is None or header.volk_id == readable.volk_id:
-        return True
-    if header.classification is not MemoryClassification.PRIVATE:
-        return True
-    return not {readable.volk_id, *readable.grantors}.isdisjoint(header.shared_with)

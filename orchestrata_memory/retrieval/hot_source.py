@@ -11,7 +11,7 @@ from orchestrata_memory.embedding.base import Embedder
 from orchestrata_memory.errors import MemoryUnavailableError
 from orchestrata_memory.hot.base import HotState, HotStore, StoredVector
 from orchestrata_memory.models import KeyState, MemoryRecord, MemoryScope
-from orchestrata_memory.retrieval.hot_index import HotIndex
+from orchestrata_memory.retrieval.hot_index import HotIndex, census_name
 
 MOST_PENDING: Final = 256
 """Entries a search embeds before it answers; older ones follow by the worker."""
@@ -38,20 +38,19 @@ class HotSource:
         return True
 
     async def holds_all(self, scope: MemoryScope) -> bool:
-        """Whether hot holds every live memory of the scope, so that cold need not be asked.
+        """Bring the index up to date, and say whether hot holds every live memory of the scope.
 
-        Compares the census of the narrowest of session, project and all with the index. Both
-        must be of one moment: the index may not have changed while the census was read.
+        Then cold need not be asked. The census of the narrowest of session, project and all is
+        compared with the index; where something changes all the time the answer is no.
+
+        Raises:
+            MemoryUnavailableError: Redis is down.
         """
         name = census_name(scope)
         for _ in range(_CENSUS_ATTEMPTS):
-            generation = self._index.generation
-            census = (await self._hot.census([name])).get(name)
-            if census is None or census != self._index.live_count(scope):
-                return False
-            await self._index.sync()
-            if generation == self._index.generation:
-                return True
+            whole = await self._index.sync(name)
+            if whole is not None:
+                return whole
         return False
 
     async def embed_pending(
@@ -97,15 +96,6 @@ class HotSource:
     async def read(self, keys: Sequence[str]) -> dict[str, HotState]:
         """Present states, from Redis itself."""
         return await self._hot.read(keys) if keys else {}
-
-
-def census_name(scope: MemoryScope) -> str:
-    """The narrowest count that covers the scope."""
-    if scope.session_id is not None:
-        return f"session:{scope.session_id}"
-    if scope.project_id is not None:
-        return f"project:{scope.project_id}"
-    return "all"
 
 
 def changed_since(version: int, state: HotState | None, record: MemoryRecord | None) -> bool:

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrata_memory.embedding.base import Encoding
-from orchestrata_memory.embedding.token_vectors import dimension_and_count
-from orchestrata_memory.errors import MemoryEmbeddingError
+from orchestrata_memory.embedding.token_vectors import rows_of
 from orchestrata_memory.retrieval.pool_view import Floats, PoolView, Rows
 from orchestrata_memory.retrieval.weights import LATE_WINDOW_DISCOUNTS
 
@@ -105,19 +104,23 @@ def _best_by_passage(
     dimension = pieces.shape[1]
     packed: list[bytes] = []
     owners: list[int] = []
-    counts: list[int] = []
-    for row in np.unique(np.concatenate(wanted)).tolist():
-        if row < len(view.passages):
-            rows = _rows_of(view.passages[row].tokens, dimension)
-            if rows is not None:
-                packed.append(rows)
-                owners.append(row)
-                counts.append(len(rows) // ((dimension + 7) // 8))
+    lengths: list[int] = []
+    asked = np.zeros(len(view.passages) + 1, dtype=np.bool_)
+    for rows in wanted:
+        asked[rows] = True
+    for row in np.flatnonzero(asked[:-1]).tolist():
+        signs_of = rows_of(view.passages[row].tokens, dimension)
+        if signs_of:
+            packed.append(signs_of)
+            owners.append(row)
+            lengths.append(len(signs_of))
     if not owners:
         return None
-    signs = np.frombuffer(b"".join(packed), dtype=np.uint8).reshape(sum(counts), -1)
+    width = (dimension + 7) // 8
+    signs = np.frombuffer(b"".join(packed), dtype=np.uint8).reshape(-1, width)
     similarity = _similarities(signs, pieces / math.sqrt(dimension))
-    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    ends = np.cumsum(lengths) // width
+    starts = np.concatenate([[0], ends[:-1]])
     best = np.full((len(view.passages) + 1, len(pieces)), np.nan, dtype=np.float32)
     best[owners] = np.maximum.reduceat(similarity, starts, axis=0)
     return best
@@ -141,18 +144,6 @@ def _similarities(signs: NDArray[np.uint8], pieces: NDArray[np.float32]) -> NDAr
         np.take(_SIGNS, rows, axis=0, out=states, mode="clip")
         np.matmul(states.reshape(len(rows), -1), padded, out=similarity[start : start + size])
     return similarity
-
-
-def _rows_of(packed: bytes | None, dimension: int) -> bytes | None:
-    """The packed rows of a passage; None without any, or with those of another model."""
-    if packed is None:
-        return None
-    try:
-        width, count = dimension_and_count(packed)
-    except MemoryEmbeddingError:  # of an older format: re-embedding brings it back
-        return None
-    size = count * ((dimension + 7) // 8)
-    return packed[-size:] if count and width == dimension else None
 
 
 def _valued(similarity: NDArray[np.float32], weights: NDArray[np.float32]) -> Floats:

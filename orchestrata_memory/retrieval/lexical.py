@@ -38,11 +38,13 @@ class TermTable:
         """Count the terms of a query."""
         counts = np.zeros((len(view.passages) + 1, len(terms)))
         columns = {term: column for column, term in enumerate(terms)}
-        asked = columns.keys()
-        for row, passage in enumerate(view.passages):
-            for term in asked & passage.terms:
-                counts[row, columns[term]] = passage.terms.count(term)
-        lengths = np.array([*(len(passage.terms) for passage in view.passages), 0], dtype=float)
+        asked = frozenset(terms)
+        texts = [passage.terms for passage in view.passages]
+        for row, text in enumerate(texts):
+            if not asked.isdisjoint(text):  # most of the context holds none
+                for term in asked.intersection(text):
+                    counts[row, columns[term]] = text.count(term)
+        lengths = np.array([*map(len, texts), 0], dtype=np.float64)
         return cls(terms, counts, lengths)
 
     def held(self, row: int) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final
 
 import numpy as np
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 
 from orchestrata_memory.retrieval.base import Passage, Pool
 from orchestrata_memory.retrieval.weights import CONTEXT_OFFSETS
+
+_KEY: Final = attrgetter("key")
 
 _STREAM_LENGTH: Final = 2**40
 """More than any stream holds."""
@@ -24,7 +27,7 @@ class PoolView:
     """Rows in an order that does not depend on the pool's.
 
     Attributes:
-        passages: Candidates by key, then the rest of the context by slot.
+        passages: Candidates by key, then the rest of the context by key.
         candidates: How many rows are candidates.
         neighbours: Offset to, for each candidate, its neighbour's row; the row after the last
             one where there is none, so that arrays get one empty row at their end.
@@ -40,20 +43,17 @@ class PoolView:
     @classmethod
     def of(cls, pool: Pool) -> PoolView:
         """The view of a pool."""
-        candidates = sorted(pool.candidates, key=lambda passage: passage.key)
-        keys = {passage.key for passage in candidates}
-        others = [pool.context[slot] for slot in sorted(pool.context)]
-        passages = (*candidates, *(other for other in others if other.key not in keys))
+        candidates = sorted(pool.candidates, key=_KEY)
+        keys = set(map(_KEY, candidates))
+        others = [other for other in pool.context.values() if other.key not in keys]
+        passages = (*candidates, *sorted(others, key=_KEY))
         places = _places(passages)
         by_offset = _rows_at(places, (*CONTEXT_OFFSETS, 1))
         neighbours = {
             offset: by_offset[index, : len(candidates)]
             for index, offset in enumerate(CONTEXT_OFFSETS)
         }
-        cosines = np.array(
-            [np.nan if passage.cosine is None else passage.cosine for passage in passages],
-            dtype=np.float64,
-        )
+        cosines = np.array([passage.cosine for passage in passages], dtype=np.float64)
         return cls(passages, len(candidates), neighbours, by_offset[-1], cosines)
 
     def of_candidates(self, values: Floats) -> Floats:
@@ -64,13 +64,15 @@ class PoolView:
 def _places(passages: Sequence[Passage]) -> NDArray[np.int64]:
     """One number for each slot, neighbours next to each other; streams lie far apart."""
     streams: dict[tuple[str, str], int] = {}
-    places = np.empty(len(passages), dtype=np.int64)
-    for row, passage in enumerate(passages):
+    numbers, positions = [], []
+    for passage in passages:
         session, volk, position = passage.slot
         # a passage without a position is a stream of its own
         stream = (session, volk) if position > 0 else ("", passage.key)
-        places[row] = streams.setdefault(stream, len(streams)) * _STREAM_LENGTH + position
-    return places
+        numbers.append(streams.setdefault(stream, len(streams)))
+        positions.append(position)
+    places: NDArray[np.int64] = np.array(numbers, dtype=np.int64) * _STREAM_LENGTH
+    return places + np.array(positions, dtype=np.int64)
 
 
 def _rows_at(places: NDArray[np.int64], offsets: Sequence[int]) -> Rows:

@@ -8,9 +8,10 @@ specs/010-memory-engine/retrieval.md for how they came about.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import partial
+from typing import overload
 
 import numpy as np
 
@@ -62,7 +63,7 @@ def rank(
     now: datetime,
     settings: SearchSettings,
     ingredients: Ingredients = EVERYTHING,
-) -> list[Ranked]:
+) -> Sequence[Ranked]:
     """Score every candidate.
 
     Scores depend on what is in the pool, never on its order, and on nothing outside it.
@@ -81,20 +82,39 @@ def rank(
     Traces: REQ-010-016, REQ-010-018, REQ-010-043
     """
     if not pool.candidates:
-        return []
+        return ()
     view = PoolView.of(pool)
-    verdict = _Judge(plan, query, pool, view, ingredients).judge(now, settings)
-    order = np.argsort(-verdict.scores, kind="stable").tolist()  # rows are in the order of keys
-    holds_term = (verdict.table.counts > 0).sum(axis=1)
-    return [
-        Ranked(
-            passage=view.passages[row],
-            score=float(verdict.scores[row]),
-            holds_term=bool(holds_term[row]),
-            explain=partial(verdict.explain, row),
+    return _Ranking(_Judge(plan, query, pool, view, ingredients).judge(now, settings))
+
+
+class _Ranking(Sequence[Ranked]):
+    """The candidates, best first; each is made when it is looked at, as most never are."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        self._verdict = verdict
+        # rows are in the order of keys
+        self._order: list[int] = np.argsort(-verdict.scores, kind="stable").tolist()
+        self._terms_held: list[int] = np.count_nonzero(verdict.table.counts, axis=1).tolist()
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    @overload
+    def __getitem__(self, place: int) -> Ranked: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Ranked]: ...
+    def __getitem__(self, place: int | slice) -> Ranked | Sequence[Ranked]:
+        if isinstance(place, slice):
+            return [self._at(row) for row in self._order[place]]
+        return self._at(self._order[place])
+
+    def _at(self, row: int) -> Ranked:
+        return Ranked(
+            passage=self._verdict.view.passages[row],
+            score=float(self._verdict.scores[row]),
+            holds_term=self._terms_held[row] > 0,
+            explain=partial(self._verdict.explain, row),
         )
-        for row in order
-    ]
 
 
 class _Judge:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Final
 
 from orchestrata_memory.cold.base import ColdStore
@@ -173,20 +174,19 @@ class SearchPipeline:
             ranked = rank(
                 run.plan, run.encoding, pool, now=request.now, settings=self._tools.settings
             )
-            best = [one for one in ranked if _similar_enough(one, request.min_similarity)]
+            best = (one for one in ranked if _similar_enough(one, request.min_similarity))
             chosen = await self._allowed(run, gathered, best, request.limit)
             if len(chosen) >= request.limit or gathered.exhausted:
                 return await self._verified(run, gathered, chosen)
             count *= _WIDENING
 
     async def _allowed(
-        self, run: SearchRun, gathered: Gathered, best: Sequence[Ranked], limit: int
+        self, run: SearchRun, gathered: Gathered, best: Iterator[Ranked], limit: int
     ) -> list[Ranked]:
         """The first `limit` that the rules let the caller read."""
         chosen: list[Ranked] = []
         size = max(_RULES_BATCH, limit)
-        for start in range(0, len(best), size):
-            batch = best[start : start + size]
+        while batch := list(islice(best, size)):
             answers = await run.may_read(gathered, [one.passage.key for one in batch])
             chosen.extend(one for one in batch if answers[one.passage.key])
             if len(chosen) >= limit:

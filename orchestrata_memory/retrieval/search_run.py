@@ -19,12 +19,12 @@ from orchestrata_memory.errors import (
     MemoryUnavailableError,
 )
 from orchestrata_memory.governance.base import Governance
-from orchestrata_memory.models import MemoryScope
+from orchestrata_memory.models import MemoryRecord, MemoryScope
 from orchestrata_memory.retrieval.analysis import TextAnalyzer
 from orchestrata_memory.retrieval.base import Passage, Pool, Slot
 from orchestrata_memory.retrieval.cold_source import ColdFound, ColdSource, cold_passage
+from orchestrata_memory.retrieval.headers import may_read
 from orchestrata_memory.retrieval.hot_index import HotIndex
-from orchestrata_memory.retrieval.hot_index_table import may_read
 from orchestrata_memory.retrieval.hot_source import HotSource
 from orchestrata_memory.retrieval.pool import (
     Gathered,
@@ -36,6 +36,7 @@ from orchestrata_memory.retrieval.pool import (
 from orchestrata_memory.retrieval.query import QueryPlan, name_candidates, plan_query
 from orchestrata_memory.retrieval.ranking import context_slots
 from orchestrata_memory.retrieval.search_rights import SearchRights
+from orchestrata_memory.retrieval.weights import CONTEXT_OFFSETS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -125,25 +126,18 @@ class SearchRun:
             MemoryUnavailableError: No tier that is asked answers.
         """
         request, tools = self._request, self._tools
-        self.hot_up = await tools.hot.synchronised()
+        await self._synchronise()
         # after that: a delegation granted or revoked until now is known to the rules
         self._readable = await tools.governance.readable(request.volk_id)
         self._readable_surely = self._readable or Readable(volk_id=request.volk_id)
-        if not self.hot_up:
-            self._lose_hot()
-        elif self.asks_hot and self.asks_cold:
-            self.asks_cold = not await self._hot_holds_all()
         self._plan = await self._understand()
-        await together(self._encode(self.plan.embedding_text), self._embed_pending())
-        hot_statistics = (
-            tools.index.statistics(self.plan.terms, request.scope, self._readable_surely)
-            if self.asks_hot
-            else None
+        asked = self.plan.terms, request.scope, self._readable_surely
+        _, (_, of_cold) = await together(
+            self._encode(self.plan.embedding_text),
+            together(self._embed_pending(), self._of_cold(tools.cold.statistics(*asked))),
         )
-        cold_statistics = await self._of_cold(
-            tools.cold.statistics(self.plan.terms, request.scope, self._readable_surely)
-        )
-        self._statistics = combined(hot_statistics, cold_statistics)
+        of_hot = tools.index.statistics(*asked) if self.asks_hot else None
+        self._statistics = combined(of_hot, of_cold)
 
     async def gather(self, count: int) -> tuple[Pool, Gathered]:
         """Candidates by `count`, with context and statistics.
@@ -188,12 +182,19 @@ class SearchRun:
         self.asks_hot = False
         self._need_a_tier()
 
-    async def _hot_holds_all(self) -> bool:
+    async def _synchronise(self) -> None:
+        """Bring the hot index up to date, and leave cold out where hot holds all."""
+        hot = self._tools.hot
+        self.hot_up = True
         try:
-            return await self._tools.hot.holds_all(self._request.scope)
+            if not (self.asks_hot and self.asks_cold):
+                self.hot_up = await hot.synchronised()
+            elif await hot.holds_all(self._request.scope):
+                self.asks_cold = False
         except MemoryUnavailableError:
+            self.hot_up = False
+        if not self.hot_up:
             self._lose_hot()
-            return False
 
     async def _understand(self) -> QueryPlan:
         request, tools = self._request, self._tools
@@ -308,18 +309,27 @@ class SearchRun:
             gathered.drop([key for key, ok in answers.items() if not ok])
 
     async def _context(self, gathered: Gathered, count: int) -> dict[Slot, Passage]:
-        candidates = list(gathered.passages.values())
         context = gathered.by_slot()
-        wanted = context_slots(candidates) - context.keys()
         beside = Gathered()
         if self.asks_hot:
-            for passage, header in self._tools.index.context(wanted, self._readable):
+            for passage, header in self._beside_in_hot(gathered, context.keys()):
                 beside.passages[passage.key], beside.records[passage.key] = passage, header
         await self._drop_denied(beside)
-        context |= beside.by_slot()
+        context = beside.by_slot() | context
         if self.asks_cold:
             context |= await self._cold_context(gathered, context.keys(), count)
         return context
+
+    def _beside_in_hot(
+        self, gathered: Gathered, known: AbstractSet[Slot]
+    ) -> list[tuple[Passage, MemoryRecord]]:
+        index = self._tools.index
+        of_hot = [key for key, passage in gathered.passages.items() if passage.tier == "hot"]
+        beside = index.around(of_hot, CONTEXT_OFFSETS, self._readable)
+        if len(of_hot) < len(gathered.passages):
+            others = [one for one in gathered.passages.values() if one.tier != "hot"]
+            beside += index.context(context_slots(others) - known, self._readable)
+        return beside
 
     async def _cold_context(
         self, gathered: Gathered, known: AbstractSet[Slot], count: int

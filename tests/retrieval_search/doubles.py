@@ -149,11 +149,13 @@ class HotDouble:
         self.first = len(self.log)
 
     # --- the port ---
-    async def changes_since(self, cursor: str | None) -> ChangeBatch:
+    async def changes_since(
+        self, cursor: str | None, *, counted: Sequence[str] = ()
+    ) -> ChangeBatch:
         self._check()
         end = str(len(self.log))
         if cursor is None:
-            return ChangeBatch(cursor=end, keys=(), complete=True)
+            return ChangeBatch(cursor=end, keys=(), complete=True, counts=self._counts(counted))
         keys = tuple(dict.fromkeys(self.log[int(cursor) :]))
         changed, self.delegations_changed = self.delegations_changed, False
         return ChangeBatch(
@@ -161,6 +163,7 @@ class HotDouble:
             keys=keys,
             complete=int(cursor) >= self.first,
             delegations_changed=changed,
+            counts=self._counts(counted),
         )
 
     async def read(self, keys: Sequence[str]) -> dict[str, HotState]:
@@ -183,6 +186,9 @@ class HotDouble:
 
     async def census(self, names: Sequence[str]) -> dict[str, int | None]:
         self._check()
+        return self._counts(names)
+
+    def _counts(self, names: Sequence[str]) -> dict[str, int | None]:
         return {name: self.counts.get(name, 0) for name in names}
 
     def _check(self) -> None:
