@@ -14,7 +14,7 @@ from orchestrata_memory.cold.base import Readable, Related
 from orchestrata_memory.cold.connection import GraphConnection
 from orchestrata_memory.cold.dialect import Row
 from orchestrata_memory.cold.filters import filters_of
-from orchestrata_memory.cold.rows import record_from
+from orchestrata_memory.cold.rows import is_whole, record_from
 from orchestrata_memory.models import MemoryScope
 
 STEPS = ("summary", "session", "task", "project")
@@ -73,6 +73,8 @@ class _Walk:
         }
         reached: list[str] = []
         for origin, hubs, values in await self._read(f"related_by_{kind}", parameters):
+            if not is_whole(values):
+                continue
             record = record_from(values)
             path = (*self._paths[origin], kind)
             self._paths[record.key] = path

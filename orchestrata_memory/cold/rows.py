@@ -7,7 +7,7 @@ metadata is JSON text, tags and Volks are lists.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,6 +19,9 @@ from orchestrata_memory.hot.base import StoredVector
 from orchestrata_memory.models import MemoryClassification, MemoryRecord
 
 Properties = dict[str, Any]
+
+_NEEDED = (0, 1, 5, 6, 7, 11, 12, 14)
+"""Places of key, content, classification, owner, session, both times and version."""
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -100,11 +103,25 @@ def vector_properties(vector: StoredVector, dimension: int) -> Properties:
     return properties
 
 
+def is_whole(values: Sequence[Any]) -> bool:
+    """Whether the values of ``fragment_record.cypher`` are of a memory that is there.
+
+    Neo4j shows a node that is being deleted without some or all of its properties; another hand
+    may have left one that never had them.
+    """
+    return all(values[index] is not None for index in _NEEDED)
+
+
+def records_from(rows: Iterable[Sequence[Any]]) -> list[MemoryRecord]:
+    """The records of the rows that are whole; each row holds the values of one."""
+    return [record_from(values) for (values,) in rows if is_whole(values)]
+
+
 def record_from(values: Sequence[Any]) -> MemoryRecord:
     """The record from the values of ``fragment_record.cypher``.
 
-    The store writes whole records only. What another hand left out or spoilt is read as private,
-    empty or of long ago, lest one node fail every search that meets it.
+    The store writes whole records only (see `is_whole`). What another hand spoilt is read as
+    private, empty or of long ago, lest one node fail every search that meets it.
     """
     (
         key,
@@ -130,20 +147,20 @@ def record_from(values: Sequence[Any]) -> MemoryRecord:
     ) = values
     return MemoryRecord(
         key=key,
-        content=content or "",
+        content=content,
         summary=summary,
         tags=tuple(tags or ()),
         metadata=_metadata(metadata),
         classification=_classification(classification),
-        volk_id=volk_id or "",
-        session_id=session_id or "",
+        volk_id=volk_id,
+        session_id=session_id,
         task_id=task_id,
         project_id=project_id,
         portfolio_id=portfolio_id,
         created_at=_time(created_at),
         updated_at=_time(updated_at),
         token_count=token_count or 0,
-        version=version or 0,
+        version=version,
         shared_with=tuple(shared_with or ()),
         content_hash=content_hash or "",
         position=position or 0,
@@ -181,6 +198,14 @@ def sound(vector: NDArray[np.float32], dimension: int) -> list[float]:
     if not np.isfinite(values).all() or not values.any():
         raise ValueError("its vector is all zeros or not finite")
     return [float(value) for value in values]
+
+
+def is_sound(values: Sequence[float] | None, dimension: int) -> bool:
+    """Whether a stored vector can be compared."""
+    if values is None or len(values) != dimension:
+        return False
+    vector = vector_from(values)
+    return bool(np.isfinite(vector).all() and vector.any())
 
 
 def relationships_of(record: MemoryRecord) -> Mapping[str, Sequence[str]]:

@@ -29,7 +29,14 @@ from orchestrata_memory.cold.failures import PART, DriverFailure, translated
 from orchestrata_memory.cold.filters import filters_of
 from orchestrata_memory.cold.queries import filled, query
 from orchestrata_memory.cold.related import related
-from orchestrata_memory.cold.rows import record_from, slot_of, vector_from
+from orchestrata_memory.cold.rows import (
+    is_sound,
+    is_whole,
+    record_from,
+    records_from,
+    slot_of,
+    vector_from,
+)
 from orchestrata_memory.cold.statistics import Statistics
 from orchestrata_memory.cold.trail import GraphTrail
 from orchestrata_memory.cold.writer import GraphWriter
@@ -38,6 +45,8 @@ from orchestrata_memory.errors import MemoryEngineError, MemoryUnavailableError
 from orchestrata_memory.hot.base import StoredVector
 from orchestrata_memory.interfaces import HealthStatus, PartHealth
 from orchestrata_memory.models import AuditRecord, Delegation, MemoryRecord, MemoryScope
+
+_READS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,11 +182,10 @@ class GraphColdStore:
         if not keys:
             return {}
         rows = await self._read(filled("records_by_key"), keys=list(keys))
-        records = [record_from(values) for (values,) in rows]
-        return {record.key: record for record in records}
+        return {record.key: record for record in records_from(rows)}
 
     async def vectors(self, keys: Sequence[str]) -> dict[str, StoredVector]:
-        """See `ColdStore.vectors`."""
+        """See `ColdStore.vectors`; ones that cannot be compared are left out."""
         if not keys:
             return {}
         rows = await self._read(query("vectors_by_key"), keys=list(keys))
@@ -189,6 +197,7 @@ class GraphColdStore:
                 tokens=bytes(tokens) if tokens is not None else None,
             )
             for key, version, model, vector, tokens in rows
+            if is_sound(vector, self._dimension)
         }
 
     async def candidates(self, query: ColdQuery) -> ColdCandidates:
@@ -236,16 +245,19 @@ class GraphColdStore:
         Traces: REQ-010-012, REQ-010-013
         """
         filters = filters_of(scope, readable)
-        rows = await self._read(
-            filters.fill(f"find_{order.value}"),
-            tags=list(dict.fromkeys(tags)),
-            match_all=match_all,
-            include_summaries=include_summaries,
-            limit=limit,
-            offset=offset,
-            **filters.parameters,
-        )
-        return [record_from(values) for (values,) in rows]
+        for _ in range(_READS):
+            rows = await self._read(
+                filters.fill(f"find_{order.value}"),
+                tags=list(dict.fromkeys(tags)),
+                match_all=match_all,
+                include_summaries=include_summaries,
+                limit=limit,
+                offset=offset,
+                **filters.parameters,
+            )
+            if all(is_whole(values) for (values,) in rows):
+                break  # else some are being deleted: without them a page would be too short
+        return records_from(rows)
 
     async def related(
         self, key: str, *, depth: int, limit: int, readable: Readable | None
@@ -264,7 +276,8 @@ class GraphColdStore:
             return {}
         summaries: dict[str, list[MemoryRecord]] = {}
         for key, values in await self._read(filled("summaries_of"), keys=list(keys)):
-            summaries.setdefault(key, []).append(record_from(values))
+            if is_whole(values):
+                summaries.setdefault(key, []).append(record_from(values))
         return summaries
 
     async def audit_of(self, key: str, *, limit: int) -> list[AuditRecord]:
@@ -285,7 +298,7 @@ class GraphColdStore:
     async def without_vectors(self, model: str, limit: int) -> list[MemoryRecord]:
         """See `ColdStore.without_vectors`."""
         rows = await self._read(filled("without_vectors"), model=model, limit=limit)
-        return [record_from(values) for (values,) in rows]
+        return records_from(rows)
 
     async def embedding_models(self) -> dict[str, int]:
         """See `ColdStore.embedding_models`."""

@@ -1,5 +1,5 @@
 MATCH (m:Memory)
-WHERE /*scope*/ AND /*readable*/
+WHERE /*scope*/ AND /*readable*/ AND m.version IS NOT NULL
   AND ($include_summaries OR size(m.sources) = 0)
   AND (size($tags) = 0
        OR ($match_all AND all(tag IN $tags WHERE tag IN m.tags))

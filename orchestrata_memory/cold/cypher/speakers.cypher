@@ -1,3 +1,10 @@
-MATCH (m:Memory)
-WHERE m.speaker_key IN $names AND /*scope*/ AND /*readable*/
-RETURN DISTINCT m.speaker
+// One memory of each name is enough to know that it speaks, and in which spelling.
+UNWIND $names AS name
+CALL {
+  WITH name
+  MATCH (m:Memory {speaker_key: name})
+  WHERE /*scope*/ AND /*readable*/
+  RETURN m.speaker AS speaker
+  LIMIT 1
+}
+RETURN speaker
