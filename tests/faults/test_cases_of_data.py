@@ -483,6 +483,35 @@ async def test_in_cold_means_with_links(
     ]
 
 
+async def test_reading_what_is_being_deleted(engine: MemoryEngine, as_: As) -> None:
+    """A graph may show half of a memory while it goes."""
+    with as_(task_id="t"):
+        for number in range(60):
+            await engine.store(f"harbour note {number}", key=f"k {number}", tags=["t"])
+        stays = await engine.store("harbour note that stays", tags=["t"])
+        await engine.close_session("s-1")
+        over = asyncio.Event()
+
+        async def delete() -> None:
+            for number in range(60):
+                await engine.delete(f"k {number}")
+            assert await engine.settle()
+            over.set()
+
+        async def read() -> None:
+            while not over.is_set():
+                found = await engine.find(tags=["t"], limit=100)
+                assert stays.key in {entry.key for entry in found}
+                assert all("harbour note" in entry.content for entry in found)
+                hits = await engine.search("harbour", min_similarity=0, limit=100)
+                assert stays.key in {entry.key for entry in hits}
+                for related in await engine.related(stays.key, limit=100):
+                    assert "harbour note" in related.entry.content
+
+        await asyncio.gather(delete(), read())
+        assert [entry.key for entry in await engine.find(limit=100)] == [stays.key]
+
+
 @pytest.mark.traces("REQ-010-024")
 async def test_an_accepted_ttl_is_applied_and_reading_never_shortens_it(lab: Lab, as_: As) -> None:
     engine = await lab.start(redis={"ttl_seconds": 300}, search={"promote": True})
