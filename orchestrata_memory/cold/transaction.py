@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from neo4j import AsyncManagedTransaction
@@ -68,7 +69,17 @@ async def write_batch(tx: AsyncManagedTransaction, writes: Sequence[Prepared]) -
 
 
 async def raise_guards(tx: AsyncManagedTransaction, writes: Sequence[Prepared]) -> frozenset[str]:
-    """Keys whose guard was below the write's version; their guards are raised."""
+    """Keys whose guard was below the write's version; their guards are raised.
+
+    The guards of a summary's sources are taken too, at a version nothing is below: else a summary
+    and a source of it, written at once, would each not see the other and neither would link them.
+    """
+    sources = {
+        source
+        for write in writes
+        if isinstance(write, PreparedPut)
+        for source in write.put.record.sources
+    }
     rows = [
         {
             "key": write.key,
@@ -77,6 +88,11 @@ async def raise_guards(tx: AsyncManagedTransaction, writes: Sequence[Prepared]) 
         }
         for write in writes
     ]
+    rows += [
+        {"key": key, "version": 0, "deleted": False}
+        for key in sources.difference(write.key for write in writes)
+    ]
+    rows.sort(key=itemgetter("key"))
     return frozenset(str(row[0]) for row in await _run(tx, "raise_guards", rows=rows))
 
 

@@ -31,6 +31,8 @@ from tests.servers.graph import GraphServer
 
 pytestmark = pytest.mark.servers
 
+DERIVED = "DERIVED_FROM"
+AWAITED = "MATCH (a:MemoryAnchor) WHERE a.summaries IS NOT NULL RETURN a.key"
 HOSTILE = [
     "quotes ' \" ` and braces {} [] $key",
     "lines\nand\ttabs\r\nand \\ backslashes \\u0000",
@@ -200,6 +202,38 @@ async def test_two_writers_of_one_new_session_make_one_node(
         await asyncio.gather(*(store.apply(batch) for batch in writes))
     twice = "MATCH (n) WHERE n.id IS NOT NULL WITH n.id AS id, count(*) AS n WHERE n > 1 RETURN id"
     assert rows(clean_graph, twice) == []
+
+
+@pytest.mark.traces("REQ-010-029")
+async def test_a_summary_and_its_source_written_at_once_are_linked(
+    clean_graph: GraphServer,
+) -> None:
+    stores = [
+        GraphColdStore(GraphSettings(), dimension=DIMENSION, server=address_of(clean_graph))
+        for _ in range(2)
+    ]
+    for one in stores:
+        await one.open()
+    try:
+        for turn in range(20):
+            summary = put(f"summary-{turn}", sources=(f"b-{turn}", f"a-{turn}"))
+            sources = [put(f"a-{turn}"), put(f"b-{turn}")]
+            problems = await asyncio.gather(stores[0].apply([summary]), stores[1].apply(sources))
+            assert problems == [{}, {}]
+            ends = {end for kind, end in links(clean_graph, f"summary-{turn}") if kind == DERIVED}
+            assert ends == {f"a-{turn}", f"b-{turn}"}
+        assert rows(clean_graph, AWAITED) == []
+    finally:
+        await asyncio.gather(*(one.close() for one in stores))
+
+
+async def test_a_source_that_never_came_is_no_known_memory(store: GraphColdStore) -> None:
+    assert await store.apply([put("summary", sources=("absent", "summary-2"))]) == {}
+    assert await store.versions(["absent", "summary"]) == {
+        "summary": ColdVersion(version=1, deleted=False)
+    }
+    assert await store.apply([put("absent")]) == {}
+    assert (await store.versions(["absent"]))["absent"].version == 1
 
 
 async def test_one_bad_write_never_fails_the_others(store: GraphColdStore) -> None:

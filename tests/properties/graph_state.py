@@ -19,7 +19,7 @@ MATCH (m:Memory {project_id: $project})-[r]->(n)
 RETURN m.key AS key, type(r) AS type, coalesce(n.key, n.id) AS target
 """
 GUARDS = """
-MATCH (g:MemoryVersion) WHERE g.key IN $keys
+MATCH (g:MemoryVersion) WHERE g.key IN $keys AND g.version IS NOT NULL
 RETURN g.key AS key, g.version AS version, g.deleted AS deleted
 """
 
