@@ -64,6 +64,8 @@ class EmbeddingSettings(Settings):
         query_backend: ``auto`` serves queries by ONNX where it is installed and agrees with the
             model (cosine at least 0.999).
         threads: Threads of one forward pass on the CPU; one leaves the event loop room to breathe.
+        replace_model: Embed everything in the graph anew where its vectors come from another model;
+            otherwise that is an error at start.
         late_interaction: Keep token vectors and use them to rank the best candidates.
     """
 
@@ -77,6 +79,7 @@ class EmbeddingSettings(Settings):
     batch_size: int = Field(default=32, ge=1)
     device: Literal["cpu", "cuda"] = "cpu"
     threads: int = Field(default=1, ge=1)
+    replace_model: bool = False
     late_interaction: bool = True
 
 

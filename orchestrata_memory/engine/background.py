@@ -13,8 +13,6 @@ from orchestrata_memory.errors import MemoryEngineError
 
 log = logging.getLogger(__name__)
 
-_CANCEL_AGAIN_SECONDS = 0.5
-
 
 class Periodic:
     """Runs a step again and again until stopped; a failing step is logged and tried again.
@@ -29,7 +27,6 @@ class Periodic:
         self.name = name
         self._step = step
         self._interval = interval
-        self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self.last_error: str | None = None
 
@@ -37,10 +34,6 @@ class Periodic:
         """Start the task; nothing happens when it runs."""
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name=f"orchestrata-memory {self.name}")
-
-    def wake(self) -> None:
-        """Run the next step now."""
-        self._wake.set()
 
     async def stop(self) -> None:
         """Cancel the task and wait for its end."""
@@ -50,18 +43,13 @@ class Periodic:
 
     async def _run(self) -> None:
         while True:
-            self._wake.clear()
             try:
                 await self._step()
                 self.last_error = None
             except Exception as error:  # noqa: BLE001 - upkeep must outlive any single failure
                 self.last_error = describe(error)
                 log.warning("%s: %s", self.name, self.last_error)
-            try:
-                async with asyncio.timeout(self._interval):
-                    await self._wake.wait()
-            except TimeoutError:
-                pass
+            await asyncio.sleep(self._interval)
 
 
 class TaskPool:

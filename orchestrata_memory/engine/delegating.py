@@ -57,7 +57,9 @@ class Delegations:
                 version=version,
             )
             try:
-                await self._hot.put_delegation(delegation, call.record(rule))
+                await self._hot.put_delegation(
+                    delegation, call.record(rule, detail=_told(delegation))
+                )
             except VersionConflictError:
                 await asyncio.sleep(backoff(attempt))
                 continue
@@ -81,6 +83,11 @@ class Delegations:
         if not _stands_without_delegation(volk_id, record):
             await self.refresh()
         return await self._governance.can_read(volk_id, record)
+
+
+def _told(delegation: Delegation) -> str:
+    until = "" if delegation.expires_at is None else f" until={delegation.expires_at.isoformat()}"
+    return f"delegate={delegation.delegate}{until}"
 
 
 def _stands_without_delegation(volk_id: str, record: MemoryRecord) -> bool:

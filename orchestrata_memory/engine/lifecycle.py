@@ -179,6 +179,7 @@ class EngineLifecycle(IComponent):
             ]
         if self._parts is not None:
             steps += [
+                self._parts.index.close,
                 self._parts.audit.stop,
                 *[
                     part.close

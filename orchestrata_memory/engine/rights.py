@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from orchestrata_memory.engine.delegating import Delegations
 from orchestrata_memory.engine.tiers import Tiers
+from orchestrata_memory.errors import MemoryNotFoundError
 from orchestrata_memory.governance.base import Decision
 from orchestrata_memory.models import MemoryRecord
 
@@ -42,6 +43,17 @@ class ReadingRights:
                     rule=READ_RULE,
                     reason="it is a summary of memories that are not all readable",
                 )
+        return decision
+
+    async def needed(self, volk_id: str, record: MemoryRecord) -> Decision:
+        """As `decide`, for an operation that answers with the record.
+
+        Raises:
+            MemoryNotFoundError: It is a summary that no longer stands.
+        """
+        decision = await self.decide(volk_id, record)
+        if decision is None:
+            raise MemoryNotFoundError(record.key)
         return decision
 
     async def readable(self, volk_id: str, records: Sequence[MemoryRecord]) -> list[MemoryRecord]:

@@ -76,6 +76,7 @@ def wire(
         governance=governance,
         inserter=Inserter(hot, cold),
         changer=changer,
+        rights=rights,
         notices=notices,
         limits=settings.limits,
         counter_for=counter_for,
@@ -123,7 +124,11 @@ def wire(
         ),
         searching=searching,
         sharing=Sharing(
-            doorway=doorway, governance=governance, changer=changer, delegations=delegations
+            doorway=doorway,
+            governance=governance,
+            changer=changer,
+            delegations=delegations,
+            rights=rights,
         ),
         summarizing=summarizing,
         injecting=Injecting(
@@ -144,6 +149,7 @@ def wire(
             worker=settings.worker,
             audit=settings.audit,
             clock=clock,
+            replace_model=settings.embedding.replace_model,
         ),
         warm_up=WarmUp(parts, language=settings.search.language),
         favours=favours,

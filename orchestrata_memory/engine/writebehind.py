@@ -21,6 +21,7 @@ from orchestrata_memory.config.settings import WorkerSettings
 from orchestrata_memory.engine.background import cancel_and_wait, describe
 from orchestrata_memory.engine.outbox_batch import OutboxBatch
 from orchestrata_memory.engine.vectorizing import Vectorizer
+from orchestrata_memory.engine.withdrawing import Withdrawer
 from orchestrata_memory.errors import MemoryEmbeddingError
 from orchestrata_memory.hot.base import BadOutboxRecord, HotStore, OutboxRecord, StoredVector
 from orchestrata_memory.retrieval.analysis import TextAnalyzer
@@ -55,6 +56,7 @@ class WriteBehind:
     ) -> None:
         self._hot = hot
         self._cold = cold
+        self._withdrawer = Withdrawer(hot, cold)
         self._vectorizer = vectorizer
         self._analyzer = analyzer
         self._settings = settings
@@ -176,7 +178,9 @@ class WriteBehind:
 
     async def _apply(self, batch: OutboxBatch, vectors: dict[str, StoredVector]) -> dict[str, str]:
         writes = await asyncio.to_thread(batch.writes, self._analyzer, vectors)
+        stale = await self._withdrawer.find(batch.newest)
         failed = dict(await self._cold.apply(writes)) if writes else {}
+        await self._withdrawer.withdraw(stale)
         if batch.delegations:
             await self._cold.put_delegations(batch.delegations)
         return failed
@@ -188,6 +192,7 @@ class WriteBehind:
                 self._failures.pop(record.outbox_id, None)
                 continue
             self._failures[record.outbox_id] += 1
-            if self._failures[record.outbox_id] >= self._settings.max_deliveries:
+            failures = max(self._failures[record.outbox_id], record.deliveries + 1)
+            if failures >= self._settings.max_deliveries:
                 del self._failures[record.outbox_id]
                 await self._hot.bury(record.outbox_id, failed[record.key])

@@ -107,6 +107,8 @@ class FindPipeline:
         """Results, and whether some were left out because they changed meanwhile."""
         # asked after the index is up to date: delegations changed until now are known
         readable = await self._governance.readable(request.volk_id)
+        # Asked first: it brings the index up to date, and what follows must be of that moment.
+        complete = await self._hot.holds_all(request.scope)
         headers = self._index.find(
             request.scope,
             tags=request.tags,
@@ -117,7 +119,7 @@ class FindPipeline:
         )
         held = frozenset(header.key for header in headers)
         found = self._of_hot(headers)
-        if not await self._hot.holds_all(request.scope):
+        if not complete:
             found = _merged(found, self._of_cold(request, readable, held), request.order)
         return await self._present(await self._collect(request, found), held)
 

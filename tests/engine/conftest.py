@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -95,3 +96,10 @@ def as_() -> As:
             yield context
 
     return caller
+
+
+async def until(condition: Callable[[], Awaitable[bool]], seconds: float = 15.0) -> None:
+    """Wait until what background work brings about is there."""
+    async with asyncio.timeout(seconds):
+        while not await condition():  # noqa: ASYNC110 - polls a server
+            await asyncio.sleep(0.05)

@@ -11,11 +11,11 @@ from dependency_injector import containers, providers
 from orchestrata_memory.config.settings import MemoryEngineSettings
 from orchestrata_memory.container import MemoryContainer, build_engine, register_memory_engine
 from orchestrata_memory.engine.engine import MemoryEngine
-from orchestrata_memory.errors import MemoryLifecycleError
+from orchestrata_memory.errors import MemoryGovernanceError, MemoryLifecycleError
 from orchestrata_memory.interfaces import ComponentType, HealthStatus, IComponent, IMemoryEngine
 from orchestrata_memory.kernel import InProcessKernel
 from orchestrata_memory.models import MemoryClassification, SummarizationStrategy
-from tests.engine.conftest import As, engine_settings
+from tests.engine.conftest import VOLKS, As, engine_settings
 from tests.servers.graph import GraphServer
 from tests.servers.redis import RedisServer
 
@@ -140,3 +140,30 @@ async def test_the_engine_starts_without_the_graph_and_reaches_it_later(
             clean_graph.start()
         assert await engine.settle(100)
         assert set(await engine.parts.cold.get([entry.key])) == {entry.key}
+
+
+@pytest.mark.servers
+@pytest.mark.traces("REQ-010-001")
+async def test_a_failed_initialization_can_be_repeated(tmp_path: Path, as_: As) -> None:
+    rules = tmp_path / "own.pl"
+    rules.write_text("can_read_memory(", "utf-8")
+    settings = MemoryEngineSettings.model_validate(
+        {
+            "embedded": {"data_dir": tmp_path / "data"},
+            "embedding": {"backend": "hashing", "dimension": 384},
+            "governance": {"volks": VOLKS, "rule_files": [rules]},
+        }
+    )
+    engine = build_engine(settings)
+    try:
+        with pytest.raises(MemoryGovernanceError):
+            await engine.initialize()
+        rules.write_text("can_read_memory(_, nothing).", "utf-8")
+        await engine.initialize()
+        await engine.start()
+        with as_():
+            entry = await engine.store("the harbour opens at dawn")
+            assert await engine.settle()
+        assert await engine.parts.cold.get([entry.key])
+    finally:
+        await engine.stop()

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from orchestrata_memory.cold.base import ColdPut, ColdWrite
+from orchestrata_memory.config.settings import WorkerSettings
 from orchestrata_memory.container import build_engine
 from orchestrata_memory.engine.engine import MemoryEngine
+from orchestrata_memory.errors import MemoryUnavailableError
 from orchestrata_memory.interfaces import SystemEvent
 from orchestrata_memory.models import SYSTEM_VOLK, KeyState, MemoryScope
-from tests.engine.conftest import As, RecordingKernel, engine_settings
+from tests.engine.conftest import As, RecordingKernel, engine_settings, until
 from tests.servers.graph import GraphServer
 from tests.servers.redis import RedisServer
 
@@ -20,12 +24,6 @@ pytestmark = pytest.mark.servers
 
 async def hot_states(engine: MemoryEngine, keys: list[str]) -> dict[str, KeyState]:
     return {key: state.state for key, state in (await engine.parts.hot.read(keys)).items()}
-
-
-async def until(condition, seconds: float = 15.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not await condition():  # noqa: ASYNC110 - polls a server
-            await asyncio.sleep(0.05)
 
 
 @pytest.mark.traces("REQ-010-032")
@@ -65,6 +63,59 @@ async def test_closing_twice_and_closing_nothing(
     await asyncio.gather(engine.close_session("s-1"), engine.close_session("s-1"))
     moved = [e.payload["migrated"] for e in kernel.of_type("memory.migrate.completed")]
     assert sum(moved) == 1
+    facts = {event.payload["value"] for event in kernel.of_type("session.fact")}
+    assert facts == {0, 1}
+    assert kernel.of_type("session.fact")[-1].payload["value"] == 1
+
+
+async def test_a_close_that_meets_a_missing_redis_is_made_up_for(
+    engine: MemoryEngine, as_: As, kernel: RecordingKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with as_():
+        entry = await engine.store("left behind")
+    hot = engine.parts.hot
+
+    async def away(*_: object) -> bool:
+        raise MemoryUnavailableError("Redis", "it is away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(hot, "lock_session", away)
+        await engine.close_session("s-1")
+    (failed,) = kernel.of_type("memory.migrate.failed")
+    assert "Redis" in failed.payload["reasons"][0]
+
+    async def moved() -> bool:
+        return (await hot.read([entry.key]))[entry.key].record is None
+
+    await until(moved)
+    assert await hot.is_closed("s-1")
+
+
+async def test_a_dead_letter_does_not_hold_up_its_session(
+    engine: MemoryEngine, as_: As, kernel: RecordingKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hot, cold = engine.parts.hot, engine.parts.cold
+    apply = cold.apply
+
+    async def refusing(writes: Sequence[ColdWrite]) -> dict[str, str]:
+        refused = {w.record.key for w in writes if isinstance(w, ColdPut) and "bad" in w.terms}
+        good = [w for w in writes if not (isinstance(w, ColdPut) and w.record.key in refused)]
+        failed = dict(await apply(good)) if good else {}
+        return failed | dict.fromkeys(refused, "refused")
+
+    monkeypatch.setattr(cold, "apply", refusing)
+    monkeypatch.setattr(engine._wired.worker, "_settings", WorkerSettings(max_deliveries=1))
+    with as_():
+        bad = await engine.store("bad")
+        good = [await engine.store(f"good {n}") for n in range(5)]
+        await engine.close_session("s-1")
+    (failed,) = kernel.of_type("memory.migrate.failed")
+    assert failed.payload["keys"] == [bad.key]
+    assert failed.payload["migrated"] == 5
+    states = await hot.read([entry.key for entry in good])
+    assert all(state.record is None for state in states.values())
+    with as_():
+        assert await engine.retrieve(bad.key) == bad
 
 
 async def test_a_volk_moves_only_its_own(engine: MemoryEngine, as_: As) -> None:

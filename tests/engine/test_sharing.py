@@ -257,3 +257,26 @@ async def test_siblings_with_a_common_prefix_see_nothing_of_each_other(
             found = await engine.search("falcon", scope=scope, min_similarity=0)
             assert [e.content for e in found] == ["one falcon"]
         assert (await engine.summarize("conv1")).source_count == 1
+
+
+@pytest.mark.traces("REQ-010-047")
+async def test_the_owner_reads_the_trail_of_what_it_deleted(engine: MemoryEngine, as_: As) -> None:
+    with as_():
+        entry = await engine.store(SECRET)
+        for _ in range(15):
+            await engine.retrieve(entry.key)
+        await engine.delete(entry.key)
+        assert await engine.settle()
+        trail = await engine.audit_trail(entry.key, limit=3)
+        assert [record.operation for record in trail] == ["retrieve", "retrieve", "delete"]
+    with as_("ENG:BETA"), pytest.raises(MemoryAccessDeniedError):
+        await engine.audit_trail(entry.key)
+
+
+async def test_a_delegation_is_audited_with_whom(engine: MemoryEngine, as_: As) -> None:
+    with as_("ENG:BETA"):
+        await engine.delegate("ENG:GAMMA")
+        await engine.revoke("ENG:GAMMA")
+    pending = [record for _, record in await engine.parts.hot.pending_audit(100)]
+    told = [record.detail for record in pending if record.operation in {"delegate", "revoke"}]
+    assert told == ["delegate=ENG:GAMMA", "delegate=ENG:GAMMA"]

@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 
 from orchestrata_memory.engine.engine import MemoryEngine
+from orchestrata_memory.engine.operations import injecting
 from orchestrata_memory.errors import (
     MemoryAccessDeniedError,
     MemoryNotFoundError,
+    MemoryUnavailableError,
     MemoryValidationError,
 )
+from orchestrata_memory.hot import keys as names
 from orchestrata_memory.interfaces import CXPPacket
 from orchestrata_memory.models import (
     InjectionStrategy,
@@ -18,7 +21,7 @@ from orchestrata_memory.models import (
     SummarizationStrategy,
 )
 from orchestrata_memory.tokens.registry import CounterRegistry
-from tests.engine.conftest import As, RecordingKernel
+from tests.engine.conftest import As, RecordingKernel, until
 
 pytestmark = pytest.mark.servers
 
@@ -206,3 +209,65 @@ async def test_bad_arguments(engine: MemoryEngine, as_: As) -> None:
         with pytest.raises(MemoryValidationError, match="strategy"):
             await engine.inject(CXPPacket(), "x", strategy="none")  # type: ignore[arg-type]
         assert (await engine.summarize("s", strategy=SummarizationStrategy.RECENCY)).content == ""
+
+
+async def test_whoever_lost_a_source_gets_no_word_of_the_summary_by_changing_it(
+    engine: MemoryEngine, as_: As
+) -> None:
+    with as_("ENG:ALPHA"):
+        secret = await engine.store("the falcon lands at dawn")
+        await engine.share(secret.key, "ENG:GAMMA")
+    with as_("ENG:GAMMA"):
+        await engine.delegate("ENG:BETA")
+    with as_("ENG:BETA", session_id="s-1"):
+        summary = await engine.store_summary("s-1")
+        assert summary is not None
+        assert "falcon" in summary.content
+    with as_("ENG:GAMMA"):
+        await engine.revoke("ENG:BETA")
+    with as_("ENG:BETA"):
+        for attempt in (
+            engine.retrieve(summary.key),
+            engine.update(summary.key, tags=["x"]),
+            engine.share(summary.key, "ENG:DELTA"),
+            engine.unshare(summary.key, "ENG:DELTA"),
+        ):
+            with pytest.raises(MemoryAccessDeniedError):
+                await attempt
+
+
+async def test_a_summary_falls_though_the_graph_was_away_when_its_source_changed(
+    engine: MemoryEngine, as_: As, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with as_():
+        keys = await store_notes(engine)
+        summary = await engine.store_summary("s-1")
+        assert summary is not None
+        await engine.close_session("s-1")
+
+        async def away(keys: object) -> dict[str, list[object]]:
+            raise MemoryUnavailableError("the graph", "it is away")
+
+        hot, cold = engine.parts.hot, engine.parts.cold
+        await hot._redis.command("DEL", *(names.summaries(key) for key in keys))
+        with monkeypatch.context() as patch:
+            patch.setattr(cold, "summaries_of", away)
+            await engine.delete(keys[0])
+
+        async def withdrawn() -> bool:
+            return not await cold.get([summary.key])
+
+        await until(withdrawn)
+
+
+async def test_stored_summaries_do_not_crowd_memories_out_of_an_injection(
+    engine: MemoryEngine, as_: As, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(injecting, "FOUND_AT_MOST", 1)
+    with as_(session_id="old", project_id="p"):
+        note = await engine.store("The crane lifts forty tonnes.")
+        assert await engine.store_summary("old") is not None
+        await engine.close_session("old")
+    with as_(session_id="new", project_id="p"):
+        result = await engine.inject(CXPPacket(), "The crane lifts forty tonnes.")
+    assert result.summary.source_keys == (note.key,)

@@ -28,7 +28,7 @@ async def close(
     async with engine_for(options) as engine:
         closed = await close_session(engine, session)
     text = f"closed {session}: {closed.migrated} memories moved to the graph"
-    if closed.failed:
+    if closed.reasons:
         text += f", {closed.failed} are tried again later ({'; '.join(closed.reasons)})"
     return Answer(
         document={
@@ -38,7 +38,7 @@ async def close(
             "reasons": list(closed.reasons),
         },
         view=show(text),
-        exit_code=ExitCode.UNAVAILABLE if closed.failed else ExitCode.OK,
+        exit_code=ExitCode.UNAVAILABLE if closed.reasons else ExitCode.OK,
     )
 
 

@@ -94,11 +94,12 @@ class Injecting:
             scope=MemoryScope(project_id=call.context.project_id),
             limit=FOUND_AT_MOST,
             min_similarity=FOUND_SIMILARITY,
+            include_summaries=False,
         )
         own = await self._gatherer.of_context(
             call.context, call.context.session_id, include_summaries=False
         )
-        found = [hit.record for hit in outcome.hits if not hit.record.sources]
+        found = [hit.record for hit in outcome.hits]
         scores = {hit.record.key: hit.score for hit in outcome.hits}
         return await self._gatherer.with_vectors(unique([*found, *own]), scores)
 

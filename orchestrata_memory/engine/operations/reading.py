@@ -21,7 +21,9 @@ from orchestrata_memory.models.validation import check_identifier, check_limit
 
 AUDIT_RULE = "can_read_audit"
 MAX_DEPTH = 5
+_OWNERS_DO = frozenset({"store", "update", "delete", "share", "unshare"})
 _LINEAGE_LEVELS = 10
+_LEAST_TRAIL = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +141,7 @@ class Reading:
             None if located is None else await self._rights.decide(call.volk_id, located.record)
         )
         if located is None or decision is None:
+            await self._doorway.note(call, READ_RULE, "not found")
             raise MemoryNotFoundError(key)
         await self._doorway.require(call, decision)
         await self._doorway.note(call, READ_RULE)
@@ -163,7 +166,7 @@ class Reading:
         call = self._doorway.enter("audit", check_identifier(key, "key"))
         check_limit(limit)
         records = {record.audit_id: record for record in await self._hot.audit_of(key)}
-        for record in await self._cold.audit_of(key, limit=limit):
+        for record in await self._cold.audit_of(key, limit=max(limit, _LEAST_TRAIL)):
             records[record.audit_id] = record
         trail = sorted(records.values(), key=lambda record: (record.at, record.audit_id))
         owner = await self._owner(key, trail)
@@ -175,11 +178,17 @@ class Reading:
 
     async def _owner(self, key: str, trail: list[AuditRecord]) -> str | None:
         """Who owns the key, or owned it before it was deleted."""
+        state = (await self._hot.read([key]))[key]
+        if state.owner is not None:
+            return state.owner
         located = await self._tiers.locate(key)
         if located is not None:
             return located.record.volk_id
-        stores = (r for r in reversed(trail) if r.operation == "store" and r.outcome == "allowed")
-        return next((record.volk_id for record in stores), None)
+        # A delete is the owner's own, and the last thing that was done to the key.
+        owners = (
+            r for r in reversed(trail) if r.operation in _OWNERS_DO and r.outcome == "allowed"
+        )
+        return next((record.volk_id for record in owners), None)
 
     async def _readable_or_none(self, volk_id: str, key: str) -> MemoryRecord | None:
         located = await self._tiers.locate_to_read(key)

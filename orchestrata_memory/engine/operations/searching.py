@@ -86,7 +86,14 @@ class Searching:
         ]
 
     async def run(
-        self, call: Call, query: str, *, scope: MemoryScope, limit: int, min_similarity: float
+        self,
+        call: Call,
+        query: str,
+        *,
+        scope: MemoryScope,
+        limit: int,
+        min_similarity: float,
+        include_summaries: bool = True,
     ) -> SearchOutcome:
         """Search for the caller with checked arguments, announce it, and promote what matched."""
         outcome = await self._search.search(
@@ -96,6 +103,7 @@ class Searching:
             limit=limit,
             min_similarity=min_similarity,
             now=call.at,
+            include_summaries=include_summaries,
         )
         await self._notices.emit(
             Topic.SEARCH_COMPLETED,
@@ -116,12 +124,10 @@ class Searching:
         cold = [hit.record for hit in hits if hit.tier == "cold"]
         if cold and self._promote:
             self._favours.spawn(self._promote_all(session_id, cold))
-        scores: dict[str, dict[str, float]] = {}
-        for hit in hits:
-            if hit.tier == "hot":
-                scores.setdefault(hit.record.session_id, {})[hit.record.key] = hit.score
-        for session, of_session in scores.items():
-            self._favours.spawn(self._hot.record_matches(session, of_session))
+        scores = {hit.record.key: hit.score for hit in hits if hit.tier == "hot"}
+        # A replica's score stands with the reader's session, an entry's with its own.
+        for session in {session_id, *(hit.record.session_id for hit in hits)} if scores else ():
+            self._favours.spawn(self._hot.record_matches(session, scores))
 
     async def _promote_all(self, session_id: str, records: Sequence[MemoryRecord]) -> None:
         await self._promoter.promote(session_id, records)
@@ -161,6 +167,7 @@ class Searching:
             None if located is None else await self._rights.decide(call.volk_id, located.record)
         )
         if located is None or decision is None:
+            await self._doorway.note(call, READ_RULE, "not found")
             raise MemoryNotFoundError(key)
         await self._doorway.require(call, decision)
         await self._doorway.note(call, READ_RULE)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from orchestrata_memory.engine.changing import Changer
 from orchestrata_memory.engine.delegating import Delegations
 from orchestrata_memory.engine.doorway import Doorway
+from orchestrata_memory.engine.rights import ReadingRights
 from orchestrata_memory.errors import MemoryNotFoundError, MemoryValidationError
 from orchestrata_memory.governance.base import Governance
 from orchestrata_memory.models import AuditRecord, Delegation, MemoryEntry, MemoryRecord
@@ -15,6 +16,7 @@ from orchestrata_memory.models.validation import check_identifier
 SHARE_RULE = "can_share_memory"
 UNSHARE_RULE = "can_update_memory"
 DELEGATE_RULE = "can_delegate"
+REVOKE_RULE = "can_revoke"
 
 
 class Sharing:
@@ -27,11 +29,13 @@ class Sharing:
         governance: Governance,
         changer: Changer,
         delegations: Delegations,
+        rights: ReadingRights,
     ) -> None:
         self._doorway = doorway
         self._governance = governance
         self._changer = changer
         self._delegations = delegations
+        self._rights = rights
 
     async def share(self, key: str, volk_id: str) -> MemoryEntry:
         """Let a registered Volk read an own entry; sharing it again changes nothing."""
@@ -42,6 +46,7 @@ class Sharing:
             await self._doorway.require(
                 call, await self._governance.can_share(call.volk_id, volk_id, current)
             )
+            await self._doorway.require(call, await self._rights.needed(call.volk_id, current))
             changed = _with_readers(current, {*current.shared_with, volk_id}, call.at)
             if changed is current:
                 await self._doorway.note(call, SHARE_RULE, "unchanged")
@@ -62,6 +67,7 @@ class Sharing:
             await self._doorway.require(
                 call, await self._governance.can_update(call.volk_id, current)
             )
+            await self._doorway.require(call, await self._rights.needed(call.volk_id, current))
             changed = _with_readers(current, {*current.shared_with} - {volk_id}, call.at)
             if changed is current:
                 await self._doorway.note(call, UNSHARE_RULE, "unchanged")
@@ -92,12 +98,12 @@ class Sharing:
         check_identifier(volk_id, "volk_id")
         await self._doorway.require(call, await self._governance.can_revoke(call.volk_id, volk_id))
         if not await self._delegations.stands(call.volk_id, volk_id):
-            await self._doorway.note(call, DELEGATE_RULE, "not found")
+            await self._doorway.note(call, REVOKE_RULE, f"delegate={volk_id} not found")
             return False
         wanted = Delegation(
             delegator=call.volk_id, delegate=volk_id, created_at=call.at, revoked=True
         )
-        await self._delegations.put(call, wanted, DELEGATE_RULE)
+        await self._delegations.put(call, wanted, REVOKE_RULE)
         return True
 
 

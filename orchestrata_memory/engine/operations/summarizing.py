@@ -99,6 +99,7 @@ class Summarizing:
         )
         summary = await self._maker.make(call, await self._gatherer.with_vectors(records), request)
         if not summary.source_keys:
+            await self._doorway.note(call, READ_RULE, "nothing to summarize")
             return None
         by_key = {record.key: record for record in records}
         sources = [by_key[key] for key in summary.source_keys]

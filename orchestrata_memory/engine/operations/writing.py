@@ -11,6 +11,7 @@ from orchestrata_memory.engine.changing import Changer
 from orchestrata_memory.engine.doorway import Call, Doorway
 from orchestrata_memory.engine.drafting import Draft
 from orchestrata_memory.engine.notices import Notices
+from orchestrata_memory.engine.rights import ReadingRights
 from orchestrata_memory.engine.storing import Inserter
 from orchestrata_memory.errors import MemoryNotFoundError, MemoryValidationError
 from orchestrata_memory.governance.base import Governance
@@ -45,6 +46,7 @@ class Writing:
         governance: Governance,
         inserter: Inserter,
         changer: Changer,
+        rights: ReadingRights,
         notices: Notices,
         limits: LimitSettings,
         counter_for: Callable[[MemoryContext], ITokenCounter],
@@ -54,6 +56,7 @@ class Writing:
         self._governance = governance
         self._inserter = inserter
         self._changer = changer
+        self._rights = rights
         self._notices = notices
         self._limits = limits
         self._counter_for = counter_for
@@ -119,6 +122,7 @@ class Writing:
             await self._doorway.require(
                 call, await self._governance.can_update(call.volk_id, current)
             )
+            await self._doorway.require(call, await self._rights.needed(call.volk_id, current))
             detail = ""
             if draft.classification not in {None, current.classification}:
                 await self._permit_classification(call, draft.classification)
