@@ -173,7 +173,13 @@ async def test_another_model_of_the_same_dimension_embeds_everything_anew(
             hot = await engine.store("note number99")
         assert await engine.settle()
         await engine.stop()
-        second = lab.container(worker={"sweep_interval_seconds": 0.3})
+        unwanted = lab.container()
+        use_model(unwanted, MoodyModel(name="new"))
+        with pytest.raises(MemoryConfigurationError, match="3 by old|4 by old.*replace_model"):
+            await lab.start(unwanted)
+        second = lab.container(
+            worker={"sweep_interval_seconds": 0.3}, embedding={"replace_model": True}
+        )
         use_model(second, MoodyModel(name="new"))
         engine = await lab.start(second)
         keys = [entry.key for entry in [*moved, hot]]
