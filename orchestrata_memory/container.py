@@ -79,8 +79,20 @@ def _token_check(settings: SummarySettings) -> AnthropicTokenCheck | None:
     return AnthropicTokenCheck(settings.anthropic_api_key.get_secret_value())
 
 
+_MADE_ANEW = (
+    *("hot", "cold", "vector_cache", "embedder", "governance", "audit", "delegations"),
+    *("index", "search", "find", "abstractive", "token_check", "parts"),
+)
+"""What an initialization that failed leaves closed or built on addresses that have passed."""
+
+
 def _assembler(container: MemoryContainer) -> Callable[[EmbeddedAddresses], Parts]:
     def assemble(addresses: EmbeddedAddresses) -> Parts:
+        if container.addresses.overridden:
+            # An attempt before this one failed: its parts are closed and call at old addresses.
+            for name in _MADE_ANEW:
+                getattr(container, name).reset()
+            container.addresses.reset_override()
         container.addresses.override(providers.Object(addresses))
         parts: Parts = container.parts()
         return parts

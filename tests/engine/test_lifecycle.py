@@ -154,10 +154,12 @@ async def test_a_failed_initialization_can_be_repeated(tmp_path: Path, as_: As) 
             "governance": {"volks": VOLKS, "rule_files": [rules]},
         }
     )
-    engine = build_engine(settings)
+    container = MemoryContainer(settings=settings)
+    engine: MemoryEngine = container.engine()
     try:
         with pytest.raises(MemoryGovernanceError):
             await engine.initialize()
+        await container.servers().stop(wait=True)  # so that they come back at other ports
         rules.write_text("can_read_memory(_, nothing).", "utf-8")
         await engine.initialize()
         await engine.start()
