@@ -99,6 +99,21 @@ class BadOutboxRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter:
+    """A record that the cold tier kept refusing.
+
+    Attributes:
+        outbox_id: Among the dead letters; ascending with time.
+        key: Empty where the record names none.
+        problem: Why it was set aside; never content.
+    """
+
+    outbox_id: str
+    key: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeBatch:
     """What changed in hot since a cursor.
 
@@ -300,6 +315,10 @@ class HotStore(Protocol):
 
     async def bury(self, outbox_id: str, problem: str) -> None:
         """Move a record that keeps failing to the dead letters; the entry stays live in hot."""
+        ...
+
+    async def dead_letters(self, limit: int) -> list[DeadLetter]:
+        """The oldest dead letters, at most `limit`, oldest first."""
         ...
 
     async def revive(self) -> int:

@@ -9,12 +9,20 @@ from redis import exceptions as driver
 
 from orchestrata_memory.errors import MemoryStorageError
 from orchestrata_memory.hot import codec, keys
-from orchestrata_memory.hot.base import BadOutboxRecord, Confirmation, OutboxKind, OutboxRecord
+from orchestrata_memory.hot.base import (
+    BadOutboxRecord,
+    Confirmation,
+    DeadLetter,
+    OutboxKind,
+    OutboxRecord,
+)
 from orchestrata_memory.hot.part import HotPart, chunks
 
 GROUP = "writers"
 _CONFIRM_CHUNK = 200
 _REVIVE_CHUNK = 200
+_LETTER_CHUNK = 50
+"""Letters hold whole memories, so only some are fetched at once."""
 
 
 class Outbox(HotPart):
@@ -81,6 +89,19 @@ class Outbox(HotPart):
         """
         await self._redis.run("bury", outbox_id, problem)
 
+    async def dead_letters(self, limit: int) -> list[DeadLetter]:
+        """What was set aside, oldest first; see `HotStore.dead_letters`."""
+        letters: list[DeadLetter] = []
+        start = "-"
+        while len(letters) < limit:
+            count = min(_LETTER_CHUNK, limit - len(letters))
+            found = await self._redis.command("XRANGE", keys.DEAD, start, "+", "COUNT", count)
+            letters += [_letter(outbox_id, fields) for outbox_id, fields in found]
+            if len(found) < count:
+                break
+            start = f"({letters[-1].outbox_id}"
+        return letters
+
     async def revive(self) -> int:
         """Put every dead letter back on the outbox, oldest first; the number of records."""
         total = 0
@@ -122,6 +143,11 @@ def _is(error: MemoryStorageError, code: str) -> bool:
     """Whether the server answered with this code; group errors may come out of a script."""
     cause = error.__cause__
     return isinstance(cause, driver.ResponseError) and code in str(cause)
+
+
+def _letter(outbox_id: bytes, fields: codec.Fields) -> DeadLetter:
+    key, problem = (fields.get(name, b"").decode(errors="replace") for name in (b"key", b"problem"))
+    return DeadLetter(outbox_id=outbox_id.decode(), key=key, problem=problem)
 
 
 def _load(

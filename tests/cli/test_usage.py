@@ -149,6 +149,7 @@ def test_help_names_every_exit_code_and_loads_no_model():
         "inject",
         "lineage",
         "config",
+        "dead-letters",
     ],
 )
 def test_every_command_has_help_and_takes_json(name):

@@ -166,6 +166,20 @@ async def test_buried_and_revived(hot: RedisHotStore, raw: redis.Redis) -> None:
     assert raw.xlen(keys.DEAD) == 0
 
 
+async def test_dead_letters_are_listed_oldest_first_by_key_and_problem(hot: RedisHotStore) -> None:
+    names = [f"k{number:03}" for number in range(60)]
+    for key in names:
+        await store(hot, key=key)
+    for taken in await hot.take("w", count=100, block_seconds=0):
+        await hot.bury(taken.outbox_id, "cold refuses it")
+    letters = await hot.dead_letters(55)
+    assert [letter.key for letter in letters] == names[:55]
+    assert {letter.problem for letter in letters} == {"cold refuses it"}
+    assert [letter.key for letter in await hot.dead_letters(1000)] == names
+    await hot.revive()
+    assert await hot.dead_letters(10) == []
+
+
 async def test_an_overtaken_record_is_not_buried(hot: RedisHotStore, raw: redis.Redis) -> None:
     made = await store(hot, key="k1")
     await hot.replace(later(made), audit("update"), expected_version=1)

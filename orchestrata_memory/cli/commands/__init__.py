@@ -7,6 +7,7 @@ import typer
 from orchestrata_memory.cli.commands import (
     bench,
     config,
+    dead_letters,
     demo,
     doctor,
     entries,
@@ -31,5 +32,6 @@ def register_all(app: typer.Typer) -> None:
         bench,
         config,
         servers,
+        dead_letters,
     ):
         module.register(app)
