@@ -166,7 +166,7 @@ def _judge(
     if outbox + dead >= limit:
         refusing.append(f"the outbox holds its limit of {limit} records: stores are refused")
     if dead:
-        lacking.append(f"{dead} dead letters wait to be looked at and revived")
+        lacking.append(f"{dead} dead letters wait: see `orchestrata-memory dead-letters`")
     if facts.eviction.startswith("volatile-"):
         lacking.append(
             f"maxmemory-policy is {facts.eviction}: memories may leave hot before their time; "

@@ -175,7 +175,7 @@ async def test_another_model_of_the_same_dimension_embeds_everything_anew(
         await engine.stop()
         unwanted = lab.container()
         use_model(unwanted, MoodyModel(name="new"))
-        with pytest.raises(MemoryConfigurationError, match="3 by old|4 by old.*replace_model"):
+        with pytest.raises(MemoryConfigurationError, match=r"by old.*replace_model"):
             await lab.start(unwanted)
         second = lab.container(
             worker={"sweep_interval_seconds": 0.3}, embedding={"replace_model": True}
