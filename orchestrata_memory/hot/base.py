@@ -285,8 +285,8 @@ class HotStore(Protocol):
         """Vectors of the keys that have one."""
         ...
 
-    async def record_matches(self, session_id: str, scores: Mapping[str, float]) -> None:
-        """Note relevance scores of a search's hits in the session's embedding index."""
+    async def record_matches(self, scores: Mapping[str, Mapping[str, float]]) -> None:
+        """Note relevance scores of a search's hits, by session and key, in one round trip."""
         ...
 
     # --- outbox --------------------------------------------------------------------------

@@ -74,11 +74,14 @@ class Vectors(HotPart):
                     )
         return result
 
-    async def record_matches(self, session_id: str, scores: Mapping[str, float]) -> None:
+    async def record_matches(self, scores: Mapping[str, Mapping[str, float]]) -> None:
         """Note relevance scores of hits; keys that are not in the index are left out."""
-        arguments: list[Argument] = []
-        for key, score in scores.items():
-            if math.isfinite(score):
-                arguments += (float(score), key)
-        if arguments:
-            await self._redis.command("ZADD", names.embedding_index(session_id), "XX", *arguments)
+        commands: list[list[Argument]] = []
+        for session_id, of_session in scores.items():
+            arguments: list[Argument] = []
+            for key, score in of_session.items():
+                if math.isfinite(score):
+                    arguments += (float(score), key)
+            if arguments:
+                commands.append(["ZADD", names.embedding_index(session_id), "XX", *arguments])
+        await self._redis.commands(commands)

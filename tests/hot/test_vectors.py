@@ -60,8 +60,8 @@ async def test_matches_score_the_embedded_keys_only(hot: RedisHotStore, raw: red
     for key in ("k1", "k2"):
         await store(hot, key=key)
     await hot.attach_vectors({"k1": vector()})
-    await hot.record_matches(SESSION, {"k1": 0.75, "k2": 0.5, "gone": 1.0})
-    await hot.record_matches(SESSION, {})
+    await hot.record_matches({SESSION: {"k1": 0.75, "k2": 0.5, "gone": 1.0}})
+    await hot.record_matches({SESSION: {}})
     assert raw.zrange(keys.embedding_index(SESSION), 0, -1, withscores=True) == [("k1", 0.75)]
     await hot.attach_vectors({"k1": vector()})
     assert raw.zscore(keys.embedding_index(SESSION), "k1") == 0.75

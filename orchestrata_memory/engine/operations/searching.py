@@ -126,8 +126,9 @@ class Searching:
             self._favours.spawn(self._promote_all(session_id, cold))
         scores = {hit.record.key: hit.score for hit in hits if hit.tier == "hot"}
         # A replica's score stands with the reader's session, an entry's with its own.
-        for session in {session_id, *(hit.record.session_id for hit in hits)} if scores else ():
-            self._favours.spawn(self._hot.record_matches(session, scores))
+        if scores:
+            sessions = {session_id, *(hit.record.session_id for hit in hits)}
+            self._favours.spawn(self._hot.record_matches(dict.fromkeys(sessions, scores)))
 
     async def _promote_all(self, session_id: str, records: Sequence[MemoryRecord]) -> None:
         await self._promoter.promote(session_id, records)
