@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,8 @@ from orchestrata_memory.models import MemoryClassification, MemoryRecord
 
 Properties = dict[str, Any]
 
-_NEEDED = (0, 1, 5, 6, 7, 11, 12, 14)
-"""Places of key, content, classification, owner, session, both times and version."""
+_NEEDED = itemgetter(0, 1, 5, 6, 7, 11, 12, 14)
+"""Values of key, content, classification, owner, session, both times and version."""
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -109,7 +110,7 @@ def is_whole(values: Sequence[Any]) -> bool:
     Neo4j shows a node that is being deleted without some or all of its properties; another hand
     may have left one that never had them.
     """
-    return all(values[index] is not None for index in _NEEDED)
+    return None not in _NEEDED(values)
 
 
 def records_from(rows: Iterable[Sequence[Any]]) -> list[MemoryRecord]:
@@ -169,11 +170,11 @@ def record_from(values: Sequence[Any]) -> MemoryRecord:
     )
 
 
-def hit_from(row: Sequence[Any], cosine: float | None) -> ColdHit:
+def hit_from(row: Sequence[Any], record: MemoryRecord, cosine: float | None) -> ColdHit:
     """A hit from (record values, terms, similarity, token vectors, model)."""
-    values, terms, _, tokens, model = row
+    _, terms, _, tokens, model = row
     return ColdHit(
-        record=record_from(values),
+        record=record,
         terms=terms or "",
         cosine=cosine,
         tokens=bytes(tokens) if tokens is not None else None,

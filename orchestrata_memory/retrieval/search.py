@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -34,6 +35,7 @@ from orchestrata_memory.retrieval.search_run import (
     SearchTools,
     TierChoice,
 )
+from orchestrata_memory.retrieval.weights import EVERYTHING, Ingredients
 
 LEAST_CANDIDATES: Final = 200
 """Candidates by each kind of evidence at first, from cold half as many, as each has to be sent.
@@ -121,6 +123,7 @@ class SearchPipeline:
         now: datetime,
         include_summaries: bool = True,
         tiers: TierChoice = "both",
+        ingredients: Ingredients = EVERYTHING,
     ) -> SearchOutcome:
         """The memories the caller may read that match, best first.
 
@@ -133,6 +136,7 @@ class SearchPipeline:
             now: What relative times in the query are relative to.
             include_summaries: False leaves stored summaries out.
             tiers: Where to look; ``both`` asks cold only when hot does not hold all of the scope.
+            ingredients: Evidence to use; for measuring.
 
         Raises:
             MemoryUnavailableError: No tier answers.
@@ -147,6 +151,7 @@ class SearchPipeline:
             now=now,
             include_summaries=include_summaries,
             tiers=tiers,
+            ingredients=ingredients,
         )
         run = SearchRun(self._tools, request)
         hits, stale = await self._once(run, request)
@@ -172,7 +177,12 @@ class SearchPipeline:
         while True:
             pool, gathered = await run.gather(count)
             ranked = rank(
-                run.plan, run.encoding, pool, now=request.now, settings=self._tools.settings
+                run.plan,
+                run.encoding,
+                pool,
+                now=request.now,
+                settings=self._tools.settings,
+                ingredients=request.ingredients,
             )
             best = (one for one in ranked if _similar_enough(one, request.min_similarity))
             chosen = await self._allowed(run, gathered, best, request.limit)
@@ -205,7 +215,8 @@ class SearchPipeline:
             if hot is not None and hot.record is not None:
                 records[record.key] = hot.record
             elif one.passage.tier == "cold":
-                records[record.key] = record
+                # the graph's records are shared between searches, the caller's metadata is not
+                records[record.key] = record.changed(metadata=deepcopy(record.metadata))
             else:
                 moved.append(record.key)
         records.update(await self._tools.cold.get_if_up(moved))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Coroutine
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
@@ -36,7 +35,8 @@ from orchestrata_memory.retrieval.pool import (
 from orchestrata_memory.retrieval.query import QueryPlan, name_candidates, plan_query
 from orchestrata_memory.retrieval.ranking import context_slots
 from orchestrata_memory.retrieval.search_rights import SearchRights
-from orchestrata_memory.retrieval.weights import CONTEXT_OFFSETS
+from orchestrata_memory.retrieval.together import together
+from orchestrata_memory.retrieval.weights import CONTEXT_OFFSETS, EVERYTHING, Ingredients
 
 if TYPE_CHECKING:
     import numpy as np
@@ -76,6 +76,7 @@ class SearchRequest:
     now: datetime
     include_summaries: bool
     tiers: TierChoice
+    ingredients: Ingredients = EVERYTHING
 
 
 class SearchRun:
@@ -207,7 +208,13 @@ class SearchRun:
                 tools.cold.speakers(names, request.scope, self._readable_surely)
             )
             known |= of_cold or frozenset()
-        return plan_query(request.query, tools.analyzer, now=request.now, known_speakers=known)
+        return plan_query(
+            request.query,
+            tools.analyzer,
+            now=request.now,
+            known_speakers=known,
+            ingredients=request.ingredients,
+        )
 
     async def _encode(self, text: str) -> None:
         if self._encoded_text == text:
@@ -380,20 +387,3 @@ class SearchRun:
         if not self.asks_hot and not self.asks_cold:
             names = " and ".join(name for name in self.missing if name != EMBEDDING)
             raise MemoryUnavailableError(names, "nothing can be searched now; try again later")
-
-
-First = TypeVar("First")
-Second = TypeVar("Second")
-
-
-async def together(first: Awaitable[First], second: Awaitable[Second]) -> tuple[First, Second]:
-    """Both results; when one fails the other is stopped, and the error is the plain one."""
-    tasks = asyncio.ensure_future(first), asyncio.ensure_future(second)
-    try:
-        await asyncio.gather(*tasks)
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-        raise
-    return tasks[0].result(), tasks[1].result()
