@@ -124,7 +124,7 @@ async def run_locomo(
 ) -> LocomoReport:
     """Store every turn, ask every question (or every `every`-th), and judge what came back."""
     report = LocomoReport(backend=environment.backend, tier=tier)
-    bench = _Bench(environment, conversations, reporter, report)
+    bench = ConversationStore(environment, conversations, reporter, report)
     try:
         await bench.ingest()
         if tier == "cold":
@@ -142,7 +142,9 @@ async def run_locomo(
     return report
 
 
-class _Bench:
+class ConversationStore:
+    """LoCoMo's conversations, stored through the public interface."""
+
     def __init__(
         self,
         environment: Environment,

@@ -167,6 +167,43 @@ def _locomo_view(report: LocomoReport) -> list[RenderableType]:
     ]
 
 
+async def ablation(
+    options: Options,
+    *,
+    file: FileArgument,
+    tier: TierOption = TierChoice.HOT,
+    every: EveryOption = 1,
+    backend: BackendOption = "embedded",
+    keep: KeepOption = False,
+) -> Answer:
+    """Ask LoCoMo's questions with each ingredient of the ranking left out in turn."""
+    from orchestrata_memory.bench.ablation import run_ablation
+    from orchestrata_memory.bench.environment import environment
+    from orchestrata_memory.bench.locomo_data import read_conversations
+    from orchestrata_memory.cli.progress import Bars
+
+    settings = settings_of(options)
+    conversations = read_conversations(file, limit_bytes=settings.limits.content_bytes)
+    async with environment(backend, settings, promote=False) as place:
+        report = await run_ablation(
+            place, conversations, Bars(), tier=tier.value, every=every, keep=keep
+        )
+    rows = [
+        (
+            row.without,
+            row.quality.any_at_5,
+            row.quality.any_at_10,
+            row.quality.fraction_at_10,
+            row.p50_ms,
+            row.cpu_p50_ms,
+        )
+        for row in report.rows
+    ]
+    columns = ("without", "any@5", "any@10", "fraction@10", "p50 ms", "CPU ms")
+    title = f"{report.backend}, {report.tier}"
+    return Answer(document=report.document(), view=show(table(title, columns, rows)))
+
+
 async def intents(
     options: Options,
     *,
@@ -306,6 +343,7 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(help="Measure speed and retrieval quality.", no_args_is_help=True)
     command(group, "latency")(latency)
     command(group, "locomo")(locomo)
+    command(group, "ablation")(ablation)
     command(group, "intents")(intents)
     command(group, "scale")(scale)
     app.add_typer(group, name="bench", rich_help_panel=PANEL)
