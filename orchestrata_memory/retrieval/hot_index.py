@@ -109,6 +109,10 @@ class HotIndex(HotMirror):
         entries = map(self._table.by_slot, slots)
         return _readable_of((one for one in entries if one is not None), readable)
 
+    def has_stream(self, slot: Slot) -> bool:
+        """Whether hot holds anything of the stream that this is a place of."""
+        return self._table.has_stream(slot)
+
     def around(
         self, keys: Iterable[str], offsets: Sequence[int], readable: Readable | None
     ) -> list[tuple[Passage, MemoryRecord]]:

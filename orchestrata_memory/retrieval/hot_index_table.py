@@ -140,6 +140,10 @@ class MemoryTable:
         session, volk, position = slot
         return self._streams.get((session, volk), _NOWHERE).get(position)
 
+    def has_stream(self, slot: Slot) -> bool:
+        """Whether anything stands in the slot's stream."""
+        return slot[:2] in self._streams
+
     def around(self, entries: Iterable[Entry], offsets: Sequence[int]) -> list[Entry]:
         """What stands at the offsets from the entries in their streams, themselves left out."""
         positions: dict[tuple[str, str], set[int]] = {}

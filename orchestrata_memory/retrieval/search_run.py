@@ -334,7 +334,11 @@ class SearchRun:
         of_hot = [key for key, passage in gathered.passages.items() if passage.tier == "hot"]
         beside = index.around(of_hot, CONTEXT_OFFSETS, self._readable)
         if len(of_hot) < len(gathered.passages):
-            others = [one for one in gathered.passages.values() if one.tier != "hot"]
+            others = [
+                one
+                for one in gathered.passages.values()
+                if one.tier != "hot" and index.has_stream(one.slot)
+            ]
             beside += index.context(context_slots(others) - known, self._readable)
         return beside
 
