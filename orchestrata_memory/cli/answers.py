@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 Json = dict[str, object]
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""Control characters but tab and newline."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,12 +102,17 @@ def _cell(value: object) -> str:
         return f"{value:,}"
     if isinstance(value, datetime):
         return f"{value.astimezone():%Y-%m-%d %H:%M:%S}"
-    return escape(str(value))
+    return escape(visible(str(value)))
+
+
+def visible(text: str) -> str:
+    """A text whose control characters are spelt out, so that none of it drives a terminal."""
+    return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
 
 
 def shorten(text: str, width: int = 160) -> str:
     """One line of a text."""
-    line = " ".join(text.split())
+    line = visible(" ".join(text.split()))
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
@@ -129,7 +138,9 @@ def entries_table(title: str, entries: Sequence[MemoryEntry]) -> RenderableType:
 
 def _circumstances(entry: MemoryEntry) -> str:
     """Key, owner, session, time and tags of an entry, in one line."""
-    facts = [entry.key, entry.volk_id, entry.session_id, _cell(entry.created_at)]
+    said = entry.metadata.get("speaker"), entry.metadata.get("occurred_at")
+    who, when = (visible(str(value)) if value else None for value in said)
+    facts = [entry.key, who or entry.volk_id, entry.session_id, when or _cell(entry.created_at)]
     if entry.tags:
         facts.append(", ".join(f"#{tag}" for tag in entry.tags))
     return " · ".join(facts)
@@ -151,6 +162,6 @@ def show(*renderables: RenderableType) -> Callable[[Console], None]:
 
     def view(console: Console) -> None:
         for item in renderables:
-            console.print(item)
+            console.print(visible(item) if isinstance(item, str) else item)
 
     return view

@@ -69,6 +69,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(
         stream=sys.stderr, level=_log_level(), format="%(levelname)s %(name)s: %(message)s"
     )
+    if any(_has_surrogates(argument) for argument in given):
+        _complain("UsageError", "an argument is not valid UTF-8", as_json=as_json)
+        return ExitCode.USAGE
     try:
         result = build()(args=given, prog_name=PROGRAM, standalone_mode=False)
     except KeyboardInterrupt:
@@ -100,6 +103,11 @@ def _complain(kind: str, message: str, *, as_json: bool) -> None:
         sys.stdout.write(dumps({"error": {"type": kind, "message": message}}) + "\n")
     else:
         sys.stderr.write(f"error: {message}\n")
+
+
+def _has_surrogates(argument: str) -> bool:
+    """Bytes that are no UTF-8 reach a program as lone surrogates."""
+    return any("\ud800" <= character <= "\udfff" for character in argument)
 
 
 def _log_level() -> int:

@@ -35,22 +35,26 @@ class Options:
     json: bool = False
 
     def overridden(self, given: Mapping[str, object]) -> Options:
-        """These, with what is given in `given` (neither None nor False) in their place."""
+        """These, with what is given in `given` in their place; None and False are not given."""
         names = {item.name for item in fields(self)}
         changes: dict[str, Any] = {
-            name: value for name, value in given.items() if name in names and value
+            name: value
+            for name, value in given.items()
+            if name in names and value not in {None, False}
         }
         return replace(self, **changes)
 
     @property
     def caller(self) -> str:
         """The calling Volk's alias."""
-        return self.volk or DEFAULT_VOLK
+        return DEFAULT_VOLK if self.volk is None else self.volk
 
     @property
     def session_id(self) -> str:
         """The caller's session: the one named, else one a day for each user of the machine."""
-        return self.session or f"local-{_user()}-{datetime.now().astimezone():%Y-%m-%d}"
+        if self.session is not None:
+            return self.session
+        return f"local-{_user()}-{datetime.now().astimezone():%Y-%m-%d}"
 
 
 def _user() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
@@ -50,6 +51,8 @@ def read_section(path: Path, section: tuple[str, ...]) -> Tree:
         if not isinstance(value, dict):
             where = ".".join(section[:depth]) or "the document"
             raise MemoryConfigurationError(f"{path}: {where}: a mapping is needed here")
+        if name not in value and (alike := difflib.get_close_matches(name, map(str, value), n=1)):
+            raise MemoryConfigurationError(f"{path}: {alike[0]}: did you mean {name}?")
         value = value.get(name)
     if value is None:
         return {}

@@ -88,6 +88,10 @@ class SentenceTransformersModel:
         directory = local_model_dir(self.name, self._path)
         import torch  # noqa: PLC0415 - two seconds that only users of this backend pay
         from sentence_transformers import SentenceTransformer  # noqa: PLC0415
+        from transformers.utils import logging as progress  # noqa: PLC0415
+
+        # Nobody watches a service load its model.
+        progress.disable_progress_bar()  # type: ignore[no-untyped-call]
 
         if self._device == "cpu":
             torch.set_num_threads(self._threads)

@@ -47,8 +47,10 @@ class Periodic:
                 await self._step()
                 self.last_error = None
             except Exception as error:  # noqa: BLE001 - upkeep must outlive any single failure
-                self.last_error = describe(error)
-                log.warning("%s: %s", self.name, self.last_error)
+                problem = describe(error)
+                if problem != self.last_error:  # told once, not at every attempt
+                    log.warning("%s: %s", self.name, problem)
+                self.last_error = problem
             await asyncio.sleep(self._interval)
 
 

@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 _STAGED_BATCHES = 4
 _TAKE_BLOCK_SECONDS = 0.5
 _POLL_SECONDS = 0.02
+_STUCK_SECONDS = 10.0
+"""A drain ends when nothing left the outbox for so long and the worker says why."""
 
 T = TypeVar("T")
 
@@ -90,10 +92,15 @@ class WriteBehind:
         self._in_flight.clear()
 
     async def drain(self, timeout_seconds: float) -> bool:
-        """Wait until the outbox is empty; False when it was not in time."""
+        """Wait until the outbox is empty; False when it was not in time, or is stuck."""
         deadline = time.monotonic() + timeout_seconds
-        while await self._hot.outbox_length() > 0:
-            if time.monotonic() > deadline:
+        least, moved_at = None, time.monotonic()
+        while (left := await self._hot.outbox_length()) > 0:
+            now = time.monotonic()
+            if least is None or left < least:
+                least, moved_at = left, now
+            stuck = self.last_error is not None and now - moved_at > _STUCK_SECONDS
+            if stuck or now > deadline:
                 return False
             await asyncio.sleep(_POLL_SECONDS)
         return True

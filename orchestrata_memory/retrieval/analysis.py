@@ -32,8 +32,9 @@ _WORD_CACHE: Final = 65_536
 _RUN = regex.compile(
     r"(?:\.(?=\p{L}))?[\p{L}\p{N}_][\p{L}\p{N}\p{M}_]*"
     r"(?:(?:::|[./:@\-]|(?<=\d),(?=\d{3}(?!\d)))[\p{L}\p{N}_][\p{L}\p{N}\p{M}_]*)*(?:\+\+|\#)?"
+    r"|(?=\p{Extended_Pictographic})\X"
 )
-"""A word, or words joined by connectors without a blank: a path, a version, an address."""
+"""A word, or words joined by connectors without a blank (a path, a version), or an emoji."""
 
 _UNSPACED: Final = (
     r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\u30fc]"
@@ -46,6 +47,7 @@ _PART = regex.compile(
 """Parts of an identifier: at its connectors, camel humps and between letters and digits."""
 
 _HUMP = regex.compile(r"\p{Ll}\p{Lu}|\p{Lu}\p{Lu}\p{Ll}{2}")
+_EMOJI = regex.compile(r"\p{Extended_Pictographic}")
 _MARKS = regex.compile(r"(?<=\p{Latin})\p{Mn}+")
 
 
@@ -112,6 +114,9 @@ class TextAnalyzer:
             return tuple(self._generate(run, asked=asked))
 
     def _generate(self, run: str, *, asked: bool) -> Iterator[str]:
+        if not run[0].isalnum() and _EMOJI.match(run):
+            yield run.replace("\ufe0f", "")[:MAX_TERM_CHARACTERS]
+            return
         if not _HAS_UNSPACED.search(run):
             yield from self._spaced(run)
             return

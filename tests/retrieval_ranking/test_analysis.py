@@ -126,3 +126,10 @@ def test_letter_case_and_composition_of_plain_words_do_not_matter(text):
 def test_terms_of_a_joined_text_are_the_terms_of_its_words(first, second):
     whole = ENGLISH.terms(" ".join(first + second))
     assert whole == [term for word in first + second for term in ENGLISH.terms(word)]
+
+
+def test_emoji_are_terms():
+    analyzer = TextAnalyzer()
+    assert "🎉" in analyzer.terms("shipped it 🎉 today")
+    assert analyzer.query_terms("🎉") == ("🎉",)
+    assert analyzer.query_terms("✔️") == analyzer.query_terms("✔")

@@ -12,6 +12,7 @@ from orchestrata_memory.cli.command import command
 from orchestrata_memory.cli.exits import ExitCode
 from orchestrata_memory.cli.options import Options
 from orchestrata_memory.cli.runtime import engine_for
+from orchestrata_memory.errors import MemoryAccessDeniedError
 
 PANEL = "Sessions and files"
 
@@ -23,9 +24,15 @@ async def close(
         str | None, typer.Argument(help="The session; the caller's if omitted.")
     ] = None,
 ) -> Answer:
-    """Close a session: its memories move from Redis to the graph for good."""
+    """Close a session as the kernel does: all its memories move from Redis to the graph for good.
+
+    Whoever may run commands here acts for the kernel, so any session can be closed.
+    """
     session = session_id or options.session_id
     async with engine_for(options) as engine:
+        caller = options.caller
+        if not await engine.parts.governance.is_registered(caller):
+            raise MemoryAccessDeniedError(caller, "registered", reason="it is not registered")
         closed = await close_session(engine, session)
     text = f"closed {session}: {closed.migrated} memories moved to the graph"
     if closed.reasons:

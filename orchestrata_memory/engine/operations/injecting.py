@@ -100,7 +100,9 @@ class Injecting:
             call.context, call.context.session_id, include_summaries=False
         )
         found = [hit.record for hit in outcome.hits]
-        scores = {hit.record.key: hit.score for hit in outcome.hits}
+        # One scale for all: what the search did not bring up fits the task less than what it did.
+        scores = dict.fromkeys((record.key for record in own), 0.0) if found else {}
+        scores |= {hit.record.key: hit.score for hit in outcome.hits}
         return await self._gatherer.with_vectors(unique([*found, *own]), scores)
 
 
