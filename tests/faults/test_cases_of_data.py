@@ -141,7 +141,8 @@ async def test_the_way_to_another_dimension_embeds_everything_anew(lab: Lab, as_
         drop_vector_index(lab, await refusal(lab, 256))
         try:
             other = await lab.start(
-                embedding={"dimension": 256}, worker={"sweep_interval_seconds": 0.3}
+                embedding={"dimension": 256, "replace_model": True},
+                worker={"sweep_interval_seconds": 0.3},
             )
             # Nothing is lost on the way, and words find all of it.
             assert {e.key for e in await other.search("harbour", min_similarity=1.0)} == keys

@@ -92,8 +92,8 @@ def _check_vector(index: Mapping[str, Any], dimension: int) -> None:
         raise MemoryConfigurationError(
             f"the graph's vector index {name!r} holds vectors of {present} dimensions, the "
             f"configured model gives {dimension}: configure the model that made them, or run "
-            f"the SQL command DROP INDEX `{name}` and start again to have everything embedded "
-            "anew"
+            f"the SQL command DROP INDEX `{name}` and start with embedding.replace_model: true "
+            "to have everything embedded anew"
         )
     if not str(index.get("scoring", "COSINE")).upper().endswith("COSINE"):
         raise MemoryConfigurationError(

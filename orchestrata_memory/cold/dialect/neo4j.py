@@ -103,7 +103,8 @@ def _check_vector(vector: tuple[str, dict[str, Any]], dimension: int) -> None:
         raise MemoryConfigurationError(
             f"the graph's vector index {name!r} holds vectors of {present} dimensions, the "
             f"configured model gives {dimension}: configure the model that made them, or run "
-            f"`DROP INDEX {name}` and start again to have everything embedded anew"
+            f"`DROP INDEX {name}` and start with embedding.replace_model: true to have "
+            "everything embedded anew"
         )
     similarity = str(config.get("vector.similarity_function", "")).lower()
     if similarity != "cosine":
