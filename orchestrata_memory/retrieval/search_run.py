@@ -131,10 +131,11 @@ class SearchRun:
         # after that: a delegation granted or revoked until now is known to the rules
         self._readable = await tools.governance.readable(request.volk_id)
         self._readable_surely = self._readable or Readable(volk_id=request.volk_id)
-        self._plan = await self._understand()
-        asked = self.plan.terms, request.scope, self._readable_surely
+        # what is counted does not depend on who is named
+        terms = tools.analyzer.query_terms(request.query)
+        asked = terms, request.scope, self._readable_surely
         _, (_, of_cold) = await together(
-            self._encode(self.plan.embedding_text),
+            self._understand(),
             together(self._embed_pending(), self._of_cold(tools.cold.statistics(*asked))),
         )
         of_hot = tools.index.statistics(*asked) if self.asks_hot else None
@@ -197,7 +198,8 @@ class SearchRun:
         if not self.hot_up:
             self._lose_hot()
 
-    async def _understand(self) -> QueryPlan:
+    async def _understand(self) -> None:
+        """Plan the query and encode it; who is named decides what is encoded."""
         request, tools = self._request, self._tools
         names = name_candidates(request.query, tools.analyzer)
         known: frozenset[str] = frozenset()
@@ -208,13 +210,14 @@ class SearchRun:
                 tools.cold.speakers(names, request.scope, self._readable_surely)
             )
             known |= of_cold or frozenset()
-        return plan_query(
+        self._plan = plan_query(
             request.query,
             tools.analyzer,
             now=request.now,
             known_speakers=known,
             ingredients=request.ingredients,
         )
+        await self._encode(self._plan.embedding_text)
 
     async def _encode(self, text: str) -> None:
         if self._encoded_text == text:
