@@ -1,8 +1,8 @@
 """Statistics of what one caller may read in one scope.
 
-How often a term occurs is asked from the index each time. The number and the mean length of the
-memories need a walk over all of them, so they are kept for a few seconds and forgotten with every
-write of this process: exact within a process, at most `FRESH_SECONDS` behind another one.
+The number and the mean length of the memories need a walk over all of them, and how often a
+common term occurs one over all that hold it. So they are kept for a few seconds and forgotten with
+every write of this process: exact within a process, at most `FRESH_SECONDS` behind another one.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from orchestrata_memory.models import MemoryScope
 
 FRESH_SECONDS = 5.0
 _KEPT = 256
+_TERMS_KEPT = 20_000
 
 _Scope = tuple[MemoryScope, Readable | None]
 _Size = tuple[int, float]
@@ -38,12 +39,14 @@ class Statistics:
         self._connection = connection
         self._indexes = indexes
         self._sizes: OrderedDict[_Scope, tuple[float, _Size]] = OrderedDict()
+        self._counts: dict[tuple[_Scope, str], tuple[float, int]] = {}
         self._writes = 0
 
     def forget(self) -> None:
         """The graph changed."""
         self._writes += 1
         self._sizes.clear()
+        self._counts.clear()
 
     async def of(
         self, terms: Sequence[str], scope: MemoryScope, readable: Readable | None
@@ -53,11 +56,14 @@ class Statistics:
         known = self._known((scope, readable))
         if known is None:
             rows, size = await side_by_side(
-                (self._frequencies(terms, filters), self._walk((scope, readable), filters))
+                (
+                    self._frequencies(terms, (scope, readable), filters),
+                    self._walk((scope, readable), filters),
+                )
             )
             known = (size[0][0], size[0][1])
         else:
-            rows = await self._frequencies(terms, filters)
+            rows = await self._frequencies(terms, (scope, readable), filters)
         documents, average = known
         counted = {row[0]: row[1] for row in rows}
         return TermStatistics(
@@ -84,10 +90,32 @@ class Statistics:
                 self._sizes.popitem(last=False)
         return [size]
 
-    async def _frequencies(self, terms: Sequence[str], filters: Filters) -> list[Row]:
-        distinct = [term for term in dict.fromkeys(terms) if term.strip()]
-        if not distinct:
-            return []
-        asked = [{"text": term, "lucene": quoted(term)} for term in distinct]
+    async def _frequencies(
+        self, terms: Sequence[str], scope: _Scope, filters: Filters
+    ) -> list[Row]:
+        writes, began = self._writes, monotonic()
+        known: list[Row] = []
+        asked: list[dict[str, str]] = []
+        for term in dict.fromkeys(terms):
+            kept = self._counts.get((scope, term))
+            if kept is not None and began - kept[0] <= FRESH_SECONDS:
+                known.append([term, kept[1]])
+            elif term.strip():
+                asked.append({"text": term, "lucene": quoted(term)})
+        if not asked:
+            return known
         parameters = {**filters.parameters, "index": self._indexes.terms, "terms": asked}
-        return await self._connection.read(filters.fill("term_frequencies"), parameters)
+        rows = await self._connection.read(filters.fill("term_frequencies"), parameters)
+        if writes == self._writes:
+            self._keep(scope, asked, rows, began)
+        return known + rows
+
+    def _keep(
+        self, scope: _Scope, asked: Sequence[dict[str, str]], rows: Sequence[Row], began: float
+    ) -> None:
+        """Keep the counts; a term without a row occurs nowhere."""
+        if len(self._counts) > _TERMS_KEPT:
+            self._counts.clear()
+        found = {row[0]: row[1] for row in rows}
+        for term in asked:
+            self._counts[scope, term["text"]] = began, found.get(term["text"], 0)
