@@ -40,11 +40,6 @@ class RecordCache:
             self._keep(key, values, record)
         return record
 
-    def clear(self) -> None:
-        """Forget all."""
-        self._kept.clear()
-        self._characters = 0
-
     def _keep(self, key: str, values: Sequence[Any], record: MemoryRecord) -> None:
         self._drop(self._kept.pop(key, None))
         self._kept[key] = values, record

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from orchestrata_memory.bench.ablation import run_ablation
 from orchestrata_memory.bench.corpus import GROUP_SIZE
 from orchestrata_memory.bench.intents import IntentSet, Labelled, run_intents
 from orchestrata_memory.bench.latency import Sizes, run_latency
@@ -12,6 +13,7 @@ from orchestrata_memory.bench.locomo_data import read_conversations
 from orchestrata_memory.bench.progress import Silent
 from orchestrata_memory.bench.scale import run_scale
 from orchestrata_memory.models import MemoryScope, memory_context
+from orchestrata_memory.retrieval.weights import Ingredients
 
 pytestmark = pytest.mark.servers
 
@@ -93,6 +95,21 @@ async def test_locomo_asks_the_tier_it_was_told_to(bench_environment, conversati
     assert document["any_at_10"] == 1
     assert document["fraction_at_10"] == 1
     assert document["query_p95_ms"] >= document["query_p50_ms"] > 0
+    assert left == []
+
+
+async def test_an_ablation_asks_once_for_each_ingredient(bench_environment, conversations):
+    stages = Stages()
+    async with bench_environment(promote=False) as place:
+        report = await run_ablation(place, conversations, stages, every=2)
+        document = json.loads(json.dumps(report.document()))
+        left = await left_behind(place)
+
+    names = [row["without"] for row in document["rows"]]
+    assert names == ["everything", *Ingredients.names()]
+    assert {row["n"] for row in document["rows"]} == {3}
+    assert document["any_at_10"] == 1
+    assert stages.totals["searching"] == 3 * (1 + len(names))
     assert left == []
 
 

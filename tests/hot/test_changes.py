@@ -32,6 +32,19 @@ async def test_every_acknowledged_change_is_seen_by_another(
     assert (await other.changes_since(seen.cursor)).keys == ("k1", "k3")
 
 
+async def test_the_census_is_of_the_same_moment(hot: RedisHotStore) -> None:
+    names = ["session:session-1", "session:other"]
+    await hot.seed_census({names[0]: 0})
+    start = await hot.changes_since(None, counted=names)
+    assert start.counts == {names[0]: 0, names[1]: None}
+    await store(hot, key="k1")
+    seen = await hot.changes_since(start.cursor, counted=names)
+    assert (seen.keys, seen.counts[names[0]]) == (("k1",), 1)
+    quiet = await hot.changes_since(seen.cursor, counted=names)
+    assert (quiet.keys, quiet.counts[names[0]]) == ((), 1)
+    assert (await hot.changes_since(seen.cursor)).counts == {}
+
+
 async def test_moving_out_is_a_change(hot: RedisHotStore) -> None:
     await store(hot, key="k1")
     await drain(hot)
