@@ -13,9 +13,12 @@ Slot = tuple[str, str, int]
 """(session_id, volk_id, position): a place in the stream of one owner's session."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, unsafe_hash=True)
 class Passage:
     """What ranking needs to know of one version of one memory.
+
+    Never changed once made; not frozen, as that takes three times as long to make and a search
+    makes hundreds.
 
     Attributes:
         terms: Index terms in text order, duplicates kept.

@@ -114,12 +114,23 @@ class HotIndex(HotMirror):
         return self._table.has_stream(slot)
 
     def around(
-        self, keys: Iterable[str], offsets: Sequence[int], readable: Readable | None
+        self,
+        keys: Iterable[str],
+        offsets: Sequence[int],
+        vector: NDArray[np.float32] | None,
+        readable: Readable | None,
     ) -> list[tuple[Passage, MemoryRecord]]:
-        """As `context`, at the offsets from these memories, themselves left out."""
+        """As `context`, at the offsets from these memories, themselves left out; with cosines."""
         entries = map(self._table.get, keys)
         known = (entry for entry in entries if entry is not None)
-        return _readable_of(self._table.around(known, offsets), readable)
+        beside = [
+            entry
+            for entry in self._table.around(known, offsets)
+            if may_read(entry.header, readable)
+        ]
+        rows = np.array([entry.row for entry in beside], dtype=np.int32)
+        passages = self._passages(rows, vector)
+        return [(one, entry.header) for one, entry in zip(passages, beside, strict=True)]
 
     # --- candidates ----------------------------------------------------------------------
     async def candidates(

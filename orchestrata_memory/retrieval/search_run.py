@@ -335,7 +335,7 @@ class SearchRun:
     ) -> list[tuple[Passage, MemoryRecord]]:
         index = self._tools.index
         of_hot = [key for key, passage in gathered.passages.items() if passage.tier == "hot"]
-        beside = index.around(of_hot, CONTEXT_OFFSETS, self._readable)
+        beside = index.around(of_hot, CONTEXT_OFFSETS, self._vector, self._readable)
         if len(of_hot) < len(gathered.passages):
             others = [
                 one
