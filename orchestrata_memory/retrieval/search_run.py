@@ -334,14 +334,11 @@ class SearchRun:
         self, gathered: Gathered, known: AbstractSet[Slot]
     ) -> list[tuple[Passage, MemoryRecord]]:
         index = self._tools.index
-        of_hot = [key for key, passage in gathered.passages.items() if passage.tier == "hot"]
+        found = gathered.passages.values()
+        of_hot = [one.key for one in found if one.tier == "hot"]
         beside = index.around(of_hot, CONTEXT_OFFSETS, self._vector, self._readable)
-        if len(of_hot) < len(gathered.passages):
-            others = [
-                one
-                for one in gathered.passages.values()
-                if one.tier != "hot" and index.has_stream(one.slot)
-            ]
+        others = [one for one in found if one.tier != "hot" and index.has_stream(one.slot)]
+        if others:
             beside += index.context(context_slots(others) - known, self._readable)
         return beside
 
