@@ -92,7 +92,8 @@ class Migrator:
         """Move what one Volk owns in a session; the session stays as open as it was."""
         async with self._lock(session_id, self._settings.migration_timeout_seconds) as session:
             migration = Migration()
-            await self._move(session, owner, migration)
+            wanted = set(await self._present(session_id, owner))
+            await self._move(session, wanted, migration)
         await self._conclude(session_id, migration)
         return migration
 
@@ -101,21 +102,23 @@ class Migrator:
         busy = await self._hot.closed_sessions()
         for session_id in self._retries.due(busy):
             try:
-                await self._close(session_id, 0.0)
+                await self._close(session_id, 0.0, again=True)
             except MemoryEngineError as error:
                 self._retries.postpone(session_id)
                 log.info("a session is not moved yet: %s", error)
 
-    async def _close(self, session_id: str, patience: float) -> Migration:
+    async def _close(self, session_id: str, patience: float, *, again: bool = False) -> Migration:
         async with self._lock(session_id, patience) as session:
             migration = Migration()
-            # From the mark on, entries move by themselves as they are confirmed. What is there
-            # before it counts as moved here, and only here: the lock is held.
-            migration.remaining = dict.fromkeys(await self._present(session_id, None), "")
+            # From the mark on, entries move by themselves as they are confirmed. What was there
+            # when it was set counts as moved here, and only here: the lock is held. What comes
+            # later is not waited for.
+            wanted = set(await self._present(session_id, None))
             await self._hot.mark_closed(session_id)
-            await self._move(session, None, migration)
+            wanted |= set(await self._present(session_id, None))
+            await self._move(session, wanted, migration)
         await self._hot.drop_replicas(session_id)
-        await self._conclude(session_id, migration)
+        await self._conclude(session_id, migration, again=again)
         await self._record(session_id)
         return migration
 
@@ -137,11 +140,12 @@ class Migrator:
     async def _renew(self, session: _Locked) -> bool:
         return await self._hot.lock_session(session.session_id, session.token, _LOCK_SECONDS)
 
-    async def _move(self, session: _Locked, owner: str | None, migration: Migration) -> None:
+    async def _move(self, session: _Locked, wanted: set[str], migration: Migration) -> None:
         while True:
             idle = await self._idle()
-            present = await self._present(session.session_id, owner)
-            migration.moved |= migration.remaining.keys() - present.keys()
+            states = await self._present(session.session_id, None)
+            present = {key: state for key, state in states.items() if key in wanted}
+            migration.moved |= wanted - present.keys()
             migration.remaining = dict.fromkeys(present, _PENDING)
             if not await self._move_confirmed(present, migration) or not migration.remaining:
                 break
@@ -189,9 +193,13 @@ class Migrator:
             key for key in migration.moved if states[key].state is not KeyState.DELETED
         }
 
-    async def _conclude(self, session_id: str, migration: Migration) -> None:
+    async def _conclude(
+        self, session_id: str, migration: Migration, *, again: bool = False
+    ) -> None:
         if not migration.remaining:
             self._retries.forget(session_id)
+            if again and not migration.moved:
+                return
             await self._notices.emit(
                 Topic.MIGRATE_COMPLETED,
                 {"session_id": session_id, "migrated": len(migration.moved)},
