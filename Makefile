@@ -1,6 +1,6 @@
 # `make demo` and `make test` do all the set-up on a fresh Debian with Python 3.11.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-quick test-servers lint types check bench trace trace-check crash clean
+.PHONY: help setup demo test test-quick test-servers test-full lint types check bench trace trace-check crash clean
 
 BIN := .venv/bin
 ROUNDS ?= 50
@@ -28,6 +28,9 @@ test-quick: setup ## Tests without servers
 
 test-servers: setup ## Tests on Redis, ArcadeDB and Neo4j
 	@TRACE_RESULTS=$(TRACE_RESULTS) $(BIN)/pytest -q -m servers $(PYTEST_ARGS)
+
+test-full: setup ## All tests, the heavy ones on both graphs (about twice as long)
+	@$(MAKE) --no-print-directory test PYTEST_ARGS="--all-graphs $(PYTEST_ARGS)"
 
 lint: setup ## Style
 	@$(BIN)/ruff check --quiet .

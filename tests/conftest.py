@@ -22,35 +22,49 @@ from tests.tracing import check_marks, record, write_results
 POOL = pytest.StashKey[ServerPool]()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what runs on Neo4j; refuse tests that claim to show too much."""
-    check_marks(items)
+HEAVY = ("bench", "cli", "faults", "isolation", "properties", "retrieval_search")
+"""Folders whose tests look at the engine, not at a graph; on ArcadeDB alone unless asked."""
+
+LEFT_OUT = pytest.StashKey[int]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--all-graphs",
+        action="store_true",
+        help=f"run the tests of {', '.join(HEAVY)} on Neo4j too (make test-full)",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what runs on Neo4j, and keep the heavy folders to one graph unless asked."""
+    kept, left_out = [], []
     for item in items:
         callspec = getattr(item, "callspec", None)
-        if callspec is not None and callspec.params.get("graph_server") == "neo4j":
+        on_neo4j = callspec is not None and callspec.params.get("graph_server") == "neo4j"
+        if on_neo4j:
             item.add_marker(pytest.mark.neo4j)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item,
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Keep the outcome of tests that show requirements."""
-    report = yield
-    record(item, report)
-    return report
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write those outcomes where they are asked for."""
-    write_results(session.config)
+        heavy = item.path.relative_to(config.rootpath / "tests").parts[0] in HEAVY
+        if on_neo4j and heavy and not config.getoption("--all-graphs"):
+            left_out.append(item)
+        else:
+            kept.append(item)
+    items[:] = kept
+    config.stash[LEFT_OUT] = len(left_out)
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Say loudly when the Neo4j half did not run."""
+    """Say loudly when the Neo4j half did not run, and what was left to the full run."""
+    if left_out := config.stash.get(LEFT_OUT, 0):
+        terminalreporter.line(
+            f"{left_out} tests of the whole engine ran on ArcadeDB only; "
+            "`make test-full` runs them on Neo4j too"
+        )
     pool = config.stash.get(POOL, None)
     if pool is None or pool.neo4j_problem is None:
         return
