@@ -37,7 +37,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what runs on Neo4j, and keep the heavy folders to one graph unless asked."""
+    """Mark what runs on Neo4j, keep the heavy folders to one graph unless asked.
+
+    Tests that claim to show too much are refused.
+    """
+    check_marks(items)
     kept, left_out = [], []
     for item in items:
         callspec = getattr(item, "callspec", None)
@@ -53,6 +57,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.stash[LEFT_OUT] = len(left_out)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Keep the outcome of tests that show requirements."""
+    report = yield
+    record(item, report)
+    return report
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write those outcomes where they are asked for."""
+    write_results(session.config)
 
 
 @pytest.hookimpl(trylast=True)
