@@ -16,7 +16,7 @@ from tests.retrieval_search.world import World
 
 @pytest.fixture(scope="session")
 async def embedder() -> AsyncIterator[Embedder]:
-    service = build_embedder(EmbeddingSettings(backend="hashing", dimension=384))
+    service = build_embedder(EmbeddingSettings(backend="hashing", dimension=64))
     await service.open()
     yield service
     await service.close()

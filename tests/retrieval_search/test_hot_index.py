@@ -367,7 +367,7 @@ async def test_vectors_of_another_model_or_version_count_as_missing(embedder: Em
     hot = HotDouble()
     index = HotIndex(hot.port, ANALYZER, embedder)
     hot.put(record("k", "ship"))
-    unit = np.eye(embedder.dimension, dtype=np.float32)[0]
+    unit = np.eye(64, dtype=np.float32)[0]
     hot.embed("k", StoredVector(version=1, model="another", vector=unit))
     await index.sync()
     assert index.missing_vectors(MemoryScope(), None, 10) == ["k"]

@@ -8,7 +8,9 @@ from itertools import combinations_with_replacement
 
 import pytest
 
+from orchestrata_memory.config.settings import EmbeddingSettings
 from orchestrata_memory.embedding.base import Embedder
+from orchestrata_memory.embedding.factory import build_embedder
 from orchestrata_memory.models import MemoryClassification, MemoryRecord, MemoryScope
 from tests.retrieval_search.deployment import Deployment, deployed
 from tests.retrieval_search.doubles import START, record
@@ -19,6 +21,15 @@ pytestmark = pytest.mark.servers
 
 SHARED = MemoryClassification.SHARED
 TIERS = pytest.mark.parametrize("tier", ["hot", "cold"])
+
+
+@pytest.fixture(scope="module")
+async def embedder() -> AsyncIterator[Embedder]:
+    """As wide as the vector index that the other tests leave on the graph."""
+    service = build_embedder(EmbeddingSettings(backend="hashing", dimension=384))
+    await service.open()
+    yield service
+    await service.close()
 
 
 @pytest.fixture
