@@ -79,10 +79,6 @@ class GraphConnection:
         """The database every session uses."""
         return self._address.database or self.dialect.default_database
 
-    @property
-    def is_open(self) -> bool:
-        return self._driver is not None
-
     async def open(self) -> None:
         """Connect and learn the dialect.
 

@@ -118,6 +118,11 @@ class Migrator:
             wanted |= set(await self._present(session_id, None))
             await self._move(session, wanted, migration)
         await self._hot.drop_replicas(session_id)
+        # Only a close is tried again as one: a Volk's own move leaves the session open.
+        if migration.remaining:
+            self._retries.postpone(session_id)
+        else:
+            self._retries.forget(session_id)
         await self._conclude(session_id, migration, again=again)
         await self._record(session_id)
         return migration
@@ -197,7 +202,6 @@ class Migrator:
         self, session_id: str, migration: Migration, *, again: bool = False
     ) -> None:
         if not migration.remaining:
-            self._retries.forget(session_id)
             if again and not migration.moved:
                 return
             await self._notices.emit(
@@ -205,7 +209,6 @@ class Migrator:
                 {"session_id": session_id, "migrated": len(migration.moved)},
             )
             return
-        self._retries.postpone(session_id)
         for key in migration.remaining:
             await self._hot.extend_ttl(key)
         reasons = sorted(set(migration.remaining.values()))

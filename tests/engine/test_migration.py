@@ -211,3 +211,20 @@ async def test_with_the_graph_down_stores_go_on_and_arrive_later(
 
             await until(arrived, 60)
             assert set(await engine.parts.cold.get(keys)) == set(keys)
+
+
+async def test_a_volks_own_move_that_fails_never_closes_the_session(
+    engine: MemoryEngine, as_: As, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with as_():
+        await engine.store("stays in an open session")
+        assert await engine.settle()
+
+        async def away(keys: object) -> dict[str, object]:
+            raise MemoryUnavailableError("the graph", "it is away")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(engine.parts.cold, "versions", away)
+            assert await engine.migrate_to_cold("s-1") == 0
+    await asyncio.sleep(1.5)
+    assert not await engine.parts.hot.is_closed("s-1")
