@@ -24,6 +24,7 @@ from orchestrata_memory.cold.queries import query
 from orchestrata_memory.cold.record_cache import RecordCache
 from orchestrata_memory.cold.rows import hit_from, is_whole
 from orchestrata_memory.cold.together import side_by_side
+from orchestrata_memory.cold.vector_index import VectorIndex
 from orchestrata_memory.cold.vectors import VectorReader
 from orchestrata_memory.models import MemoryScope
 
@@ -61,14 +62,21 @@ class CandidateFinder:
     Args:
         connection: The open connection.
         indexes: Names of the search indexes.
+        vector_index: Tells when it can be asked.
         dimension: Dimension of every vector.
     """
 
     def __init__(
-        self, connection: GraphConnection, indexes: SearchIndexes, *, dimension: int
+        self,
+        connection: GraphConnection,
+        indexes: SearchIndexes,
+        vector_index: VectorIndex,
+        *,
+        dimension: int,
     ) -> None:
         self._connection = connection
         self._indexes = indexes
+        self._vector_index = vector_index
         self._known_total = 0, 0.0
         self._records = RecordCache()
         self._enough: dict[_Reached, int] = {}
@@ -142,7 +150,7 @@ class CandidateFinder:
         if vector is None:
             return _NOTHING
         total = await self._total()
-        if total <= SCAN_LIMIT:
+        if total <= SCAN_LIMIT or not self._vector_index.ready:
             return await self._by_scan("keys_by_scan", asked, filters, vector)
         reached = asked.scope, asked.readable
         width = max(2 * _first_limit(asked), _LEAST_WIDTH, self._enough.get(reached, 0))

@@ -39,6 +39,7 @@ from orchestrata_memory.cold.rows import (
 )
 from orchestrata_memory.cold.statistics import Statistics
 from orchestrata_memory.cold.trail import GraphTrail
+from orchestrata_memory.cold.vector_index import VectorIndex
 from orchestrata_memory.cold.writer import GraphWriter
 from orchestrata_memory.config.settings import GraphSettings
 from orchestrata_memory.errors import MemoryEngineError, MemoryUnavailableError
@@ -57,6 +58,7 @@ class _Parts:
     finder: CandidateFinder
     trail: GraphTrail
     statistics: Statistics
+    vector_index: VectorIndex
 
 
 class GraphColdStore:
@@ -106,19 +108,23 @@ class GraphColdStore:
         except BaseException:
             await connection.close()
             raise
+        vector_index = VectorIndex(connection, indexes, dimension=self._dimension)
+        vector_index.start()
         self._open = _Parts(
             connection=connection,
             indexes=indexes,
             writer=GraphWriter(connection, dimension=self._dimension),
-            finder=CandidateFinder(connection, indexes, dimension=self._dimension),
+            finder=CandidateFinder(connection, indexes, vector_index, dimension=self._dimension),
             trail=GraphTrail(connection),
             statistics=Statistics(connection, indexes),
+            vector_index=vector_index,
         )
 
     async def close(self) -> None:
         """Close every connection; idempotent."""
         parts, self._open = self._open, None
         if parts is not None:
+            await parts.vector_index.close()
             await parts.connection.close()
 
     async def health(self) -> PartHealth:
@@ -137,6 +143,7 @@ class GraphColdStore:
             await connection.read("RETURN 1", {})
         except MemoryEngineError as error:
             return PartHealth(status=HealthStatus.UNHEALTHY, message=str(error), details=details)
+        details["vector_index"] = "ready" if self._open.vector_index.ready else "being loaded"
         details["roundtrip_ms"] = f"{(perf_counter() - started) * 1000:.2f}"
         return PartHealth(status=HealthStatus.HEALTHY, details=details)
 

@@ -19,6 +19,7 @@ import numpy as np
 from orchestrata_memory.retrieval.pool_view import Floats, PoolView
 from orchestrata_memory.retrieval.weights import (
     COHERENCE_PRIOR,
+    COHERENCE_PRIOR_ENDS,
     COHERENCE_PRIOR_PAIRS,
     COHERENT,
     INCOHERENT,
@@ -37,9 +38,8 @@ def coherence(view: PoolView) -> float:
     pairs = pairs[:, ~np.isnan(pairs).any(axis=0)]
     count = pairs.shape[1]
     measured = _correlation(pairs) if count >= _FEWEST else 0.0
-    believed = (count * measured + COHERENCE_PRIOR_PAIRS * COHERENCE_PRIOR) / (
-        count + COHERENCE_PRIOR_PAIRS
-    )
+    assumed = COHERENCE_PRIOR_PAIRS * max(0.0, 1 - count / COHERENCE_PRIOR_ENDS)
+    believed = (count * measured + assumed * COHERENCE_PRIOR) / (count + assumed)
     return float(np.clip((believed - INCOHERENT) / (COHERENT - INCOHERENT), 0.0, 1.0))
 
 
