@@ -37,14 +37,39 @@ def _mapping(loader: _StrictLoader, node: yaml.MappingNode) -> dict[Hashable, An
 _StrictLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
 
 
-def read_section(path: Path, section: tuple[str, ...]) -> Tree:
-    """The mapping under `section`; empty when the file does not have it.
+def read_document(path: Path) -> object:
+    """All that a file holds.
 
     Raises:
-        MemoryConfigurationError: The file cannot be read or is not YAML, or something on the way
-            to the section is not a mapping. Names the line, never its text.
+        MemoryConfigurationError: It cannot be read or is not YAML. Names the line, never its text.
     """
-    value: object = _read(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise MemoryConfigurationError(f"{path}: cannot be read: {reason}") from error
+    try:
+        return yaml.load(text, Loader=_StrictLoader)  # noqa: S506 - a SafeLoader
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        line = f" line {mark.line + 1}, column {mark.column + 1}:" if mark else ""
+        raise MemoryConfigurationError(f"{path}:{line} {error.problem}") from None
+    except yaml.YAMLError:
+        raise MemoryConfigurationError(f"{path}: it is not YAML") from None
+
+
+def section_of(document: object, path: Path, section: tuple[str, ...]) -> Tree:
+    """The mapping under `section`; empty when the document does not have it.
+
+    Args:
+        document: What `read_document` gave.
+        path: Its file, for messages.
+        section: Names on the way.
+
+    Raises:
+        MemoryConfigurationError: Something on the way to the section is not a mapping.
+    """
+    value = document
     for depth, name in enumerate(section):
         if value is None:
             return {}
@@ -75,22 +100,6 @@ def interpolated(
         missing: Called with the path and name of a variable that is not set and has no default.
     """
     return _walk(value, (), environ, missing)
-
-
-def _read(path: Path) -> object:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise MemoryConfigurationError(f"{path}: cannot be read: {reason}") from error
-    try:
-        return yaml.load(text, Loader=_StrictLoader)  # noqa: S506 - a SafeLoader
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        line = f" line {mark.line + 1}, column {mark.column + 1}:" if mark else ""
-        raise MemoryConfigurationError(f"{path}:{line} {error.problem}") from None
-    except yaml.YAMLError:
-        raise MemoryConfigurationError(f"{path}: it is not YAML") from None
 
 
 def _walk(

@@ -6,17 +6,17 @@ Values are never shown: one of them may be a secret in the wrong place.
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
-from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import BaseModel
 
 from orchestrata_memory.config import environment
-from orchestrata_memory.config.document import Tree, interpolated, read_section
+from orchestrata_memory.config.document import Tree, interpolated, read_document, section_of
+from orchestrata_memory.config.placement import misplaced
+from orchestrata_memory.config.problems import InvalidSettingsError, SettingProblem, listed
 from orchestrata_memory.config.settings import MemoryEngineSettings
 from orchestrata_memory.errors import MemoryConfigurationError
 
@@ -48,7 +48,8 @@ def load_settings(
     )
     settings = _validated(tree, origins, problems)
     if settings is None or problems:
-        raise MemoryConfigurationError(_told(path, problems))
+        source = "the environment" if path is None else str(path)
+        raise MemoryConfigurationError(listed(source, problems))
     return settings
 
 
@@ -58,7 +59,11 @@ def _from_file(path: Path, variables: Mapping[str, str], problems: list[str]) ->
     def missing(where: tuple[str, ...], name: str) -> None:
         problems.append(f"{_name(where)}: the environment variable {name} is not set")
 
-    tree: Tree = interpolated(read_section(path, SECTION), variables, missing)
+    document = read_document(path)
+    section = section_of(document, path, SECTION)
+    if not section and (problem := misplaced(document, SECTION)):
+        problems.append(problem)
+    tree: Tree = interpolated(section, variables, missing)
     _anchor_paths(tree, MemoryEngineSettings, path.absolute().parent)
     return tree
 
@@ -90,11 +95,8 @@ def _validated(
 ) -> MemoryEngineSettings | None:
     try:
         return MemoryEngineSettings.model_validate(_without_empty_groups(tree))
-    except ValidationError as error:
-        problems.extend(
-            _problem(details, origins)
-            for details in error.errors(include_url=False, include_input=False)
-        )
+    except InvalidSettingsError as error:
+        problems.extend(_told(problem, origins) for problem in error.problems)
         return None
 
 
@@ -107,35 +109,16 @@ def _without_empty_groups(tree: Tree) -> Tree:
     }
 
 
-def _problem(details: ErrorDetails, origins: Mapping[tuple[str, ...], str]) -> str:
-    where = tuple(str(part) for part in details["loc"])
-    what = details["msg"].removeprefix("Value error, ")
-    if details["type"] == "extra_forbidden":
-        what = "there is no such setting" + _suggestion(where)
-    variable = next((name for path, name in origins.items() if path[: len(where)] == where), None)
-    return f"{_name(where)}: {what}" + (f" (set by {variable})" if variable else "")
+def _told(problem: SettingProblem, origins: Mapping[tuple[str, ...], str]) -> str:
+    where = problem.where
+    variable = next((name for path, name in origins.items() if _overlap(path, where)), None)
+    return f"{_name(where)}: {problem.what}" + (f" (set by {variable})" if variable else "")
 
 
-def _suggestion(where: tuple[str, ...]) -> str:
-    model: Any = MemoryEngineSettings
-    for name in where[:-1]:
-        field = model.model_fields.get(name)
-        model = field.annotation if field else None
-        if not (isinstance(model, type) and issubclass(model, BaseModel)):
-            return ""
-    close = difflib.get_close_matches(where[-1], model.model_fields, n=1)
-    if close:
-        return f"; did you mean {close[0]}?"
-    return "; there are " + ", ".join(sorted(model.model_fields))
+def _overlap(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether one is the other or a part of it."""
+    return all(a == b for a, b in zip(one, other, strict=False))
 
 
 def _name(where: tuple[str, ...]) -> str:
     return ".".join((PREFIX, *where))
-
-
-def _told(path: Path | None, problems: list[str]) -> str:
-    source = f"{path}" if path is not None else "the environment"
-    if len(problems) == 1:
-        return f"{source}: {problems[0]}"
-    lines = "".join(f"\n  {problem}" for problem in problems)
-    return f"{source}: {len(problems)} problems:{lines}"

@@ -7,21 +7,20 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, model_validator
 
-from orchestrata_memory.models import InjectionStrategy
+from orchestrata_memory.config.checked import Settings
+from orchestrata_memory.config.problems import refusal
+from orchestrata_memory.models import SYSTEM_VOLK, InjectionStrategy
 
 DAY = int(timedelta(days=1).total_seconds())
 
 Seconds = Annotated[float, Field(gt=0)]
 
-
-class Settings(BaseModel):
-    """Base of every group: unknown fields are errors, values never change."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+SHIPPED_ROLES = ("system_admin", "team_lead")
+"""The roles that the rules as shipped ask for."""
 
 
 class RedisSettings(Settings):
@@ -33,6 +32,12 @@ class RedisSettings(Settings):
     failed_migration_ttl_seconds: int = Field(default=7 * DAY, ge=1)
     operation_timeout_seconds: Seconds = 5.0
     max_connections: int = Field(default=64, ge=4)
+
+    @model_validator(mode="after")
+    def _nothing_is_said_of_a_server_that_is_not_used(self) -> Self:
+        if self.url is None and self.sentinel_master is not None:
+            raise refusal(_unused("url"), ("sentinel_master",))
+        return self
 
 
 class GraphSettings(Settings):
@@ -46,6 +51,18 @@ class GraphSettings(Settings):
     http_url: str | None = None
     operation_timeout_seconds: Seconds = 30.0
     max_connections: int = Field(default=32, ge=2)
+
+    @model_validator(mode="after")
+    def _nothing_is_said_of_a_server_that_is_not_used(self) -> Self:
+        # A login may stand in the environment whether or not it is needed.
+        said = {
+            "dialect": self.dialect == "neo4j",
+            "database": self.database is not None,
+            "http_url": self.http_url is not None,
+        }
+        if self.uri is None and any(said.values()):
+            raise refusal(_unused("uri"), *((name,) for name, given in said.items() if given))
+        return self
 
 
 class EmbeddedSettings(Settings):
@@ -87,12 +104,37 @@ class GovernanceSettings(Settings):
     """The rules, and the directory of Volks when the kernel offers none.
 
     Attributes:
-        volks: Alias to roles of every registered Volk.
+        volks: Alias to roles of every registered Volk. Without `rule_files` there are no other
+            roles than `SHIPPED_ROLES`.
         rule_files: A deployment's own rules, loaded after the package's.
     """
 
     volks: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     rule_files: tuple[Path, ...] = ()
+
+    @model_validator(mode="after")
+    def _system_volk_is_reserved(self) -> Self:
+        if SYSTEM_VOLK in self.volks:
+            raise refusal(
+                f"{SYSTEM_VOLK} is the engine itself and cannot be registered",
+                ("volks", SYSTEM_VOLK),
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _roles_are_known(self) -> Self:
+        unknown = [
+            ("volks", volk, str(place))
+            for volk, roles in self.volks.items()
+            for place, role in enumerate(roles)
+            if role not in SHIPPED_ROLES
+        ]
+        if unknown and not self.rule_files:
+            names = ", ".join(SHIPPED_ROLES)
+            raise refusal(
+                f"there is no such role; the rules know {names} (others need rule_files)", *unknown
+            )
+        return self
 
 
 class LimitSettings(Settings):
@@ -169,9 +211,9 @@ class MemoryEngineSettings(Settings):
     search: SearchSettings = SearchSettings()
     summary: SummarySettings = SummarySettings()
 
-    @field_validator("governance")
-    @classmethod
-    def _system_volk_is_reserved(cls, value: GovernanceSettings) -> GovernanceSettings:
-        if "SYS:MEMORY" in value.volks:
-            raise ValueError("volks: SYS:MEMORY is the engine itself and cannot be registered")
-        return value
+
+def _unused(address: str) -> str:
+    return (
+        f"it is about a server of your own, but {address} is not set, so the embedded one is used: "
+        f"set {address}, or leave this out"
+    )

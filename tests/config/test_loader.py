@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from orchestrata_memory.config import load_settings
+from orchestrata_memory.config.settings import SHIPPED_ROLES
 from orchestrata_memory.errors import MemoryConfigurationError
+from orchestrata_memory.governance.rulebook import shipped_rules
 from orchestrata_memory.models import InjectionStrategy
 
 ROOT = Path(__file__).parents[2]
@@ -214,6 +217,77 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 def test_the_engine_itself_cannot_be_registered(write: Write) -> None:
     assert "SYS:MEMORY" in problem_of(write("governance: {volks: {'SYS:MEMORY': []}}"))
+
+
+def test_unknown_roles_are_named_by_their_place_and_the_known_ones_by_name(write: Write) -> None:
+    message = problem_of(write("governance: {volks: {'ENG:A': [team_lead, team_leed]}}"))
+    assert "governance.volks.ENG:A.1: there is no such role" in message
+    assert "system_admin, team_lead" in message
+    assert "team_leed" not in message
+    own = write("governance: {volks: {'ENG:A': [reviewer]}, rule_files: [own.pl]}")
+    assert load_settings(own, environ={}).governance.volks["ENG:A"] == ("reviewer",)
+    problem = problem_of(ORCHESTRATA_MEMORY__GOVERNANCE__VOLKS='{"ENG:A": ["x"]}')
+    assert "(set by ORCHESTRATA_MEMORY__GOVERNANCE__VOLKS)" in problem
+
+
+def test_the_known_roles_are_those_of_the_rules_as_shipped() -> None:
+    rules = shipped_rules().text
+    asked = set(re.findall(r"has_role\(\w+, ([a-z]\w*)\)", rules))
+    needed = set(re.findall(r"^classification_role\(\w+, (\w+)\)", rules, re.MULTILINE))
+    assert asked | needed == set(SHIPPED_ROLES)
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        ("graph: {database: neo4j}", "graph.database"),
+        ("graph: {http_url: 'http://127.0.0.1:1'}", "graph.http_url"),
+        ("graph: {dialect: neo4j}", "graph.dialect"),
+        ("redis: {sentinel_master: mine}", "redis.sentinel_master"),
+    ],
+)
+def test_what_only_a_server_of_ones_own_heeds_is_refused_without_one(
+    write: Write, text: str, field: str
+) -> None:
+    message = problem_of(write(text))
+    assert f"runtime.memory_engine.{field}: " in message
+    assert "leave this out" in message
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("redis: {url: 'redis://canary'}", "redis stands"),
+        ("graph: {uri: 'bolt://canary'}\nlimits: {tags: 3}\nlogging: {}", "graph, limits stand"),
+        ("injection_budget_tokens: 512", "injection_budget_tokens stands"),
+        ("runtime: {redis: {url: 'redis://canary'}, kernel: {}}", "runtime.redis stands"),
+        ("memory_engine: {redis: {url: 'redis://canary'}}", "memory_engine stands"),
+        ("runtime: {memory_engine: }\nworker: {batch_size: 5}", "worker stands"),
+    ],
+)
+def test_settings_outside_their_section_are_not_ignored(
+    tmp_path: Path, text: str, named: str
+) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    message = problem_of(path)
+    assert f"{path}: {named} outside runtime.memory_engine" in message
+    assert "canary" not in message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "redis: {host: elsewhere}\nsearch: {engine: other}",
+        "runtime: {memory_engine: {limits: {tags: 3}}}\nredis: {url: 'redis://others'}",
+        "logging: {level: info}",
+    ],
+)
+def test_sections_of_others_are_theirs(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    assert load_settings(path, environ={}).redis.url is None
 
 
 def test_the_same_mapping_may_be_shared_by_an_anchor(write: Write) -> None:

@@ -1,0 +1,81 @@
+"""Settings made in a program: a mistake is a typed error that names the field, never the value."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from orchestrata_memory import MemoryEngineSettings
+from orchestrata_memory.config.settings import GraphSettings, RedisSettings
+from orchestrata_memory.errors import MemoryConfigurationError
+
+SECRET = "hunter2-canary"
+
+MAKERS: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
+    "constructor": (
+        lambda: MemoryEngineSettings(redis={"ttl_seconds": SECRET}, graph={"passwort": SECRET}),  # type: ignore[arg-type]
+        ("redis.ttl_seconds: ", "graph.passwort: there is no such setting; did you mean password?"),
+    ),
+    "group": (lambda: RedisSettings(url=[SECRET]), ("url: ",)),  # type: ignore[arg-type]
+    "group in a group": (
+        lambda: MemoryEngineSettings(graph=GraphSettings(max_connections=SECRET)),  # type: ignore[arg-type]
+        ("max_connections: ",),
+    ),
+    "validated": (
+        lambda: MemoryEngineSettings.model_validate({"redis": SECRET, "limits": {"tags": SECRET}}),
+        ("redis: ", "limits.tags: "),
+    ),
+    "from JSON": (
+        lambda: MemoryEngineSettings.model_validate_json(f'{{"redis": "{SECRET}"}}'),
+        ("redis: ",),
+    ),
+    "no JSON": (lambda: MemoryEngineSettings.model_validate_json(SECRET), ("JSON",)),
+    "from strings": (
+        lambda: RedisSettings.model_validate_strings({"ttl_seconds": SECRET}),
+        ("ttl_seconds: ",),
+    ),
+    "not even a mapping": (lambda: MemoryEngineSettings.model_validate(SECRET), ("dictionary",)),
+    "unknown role": (
+        lambda: MemoryEngineSettings(governance={"volks": {"ENG:A": [SECRET]}}),  # type: ignore[arg-type]
+        ("governance.volks.ENG:A.0: there is no such role",),
+    ),
+}
+
+
+@pytest.mark.parametrize(("make", "told"), MAKERS.values(), ids=MAKERS)
+def test_a_mistake_names_the_field_and_hides_the_value(
+    make: Callable[[], Any], told: tuple[str, ...]
+) -> None:
+    with pytest.raises(MemoryConfigurationError) as caught:
+        make()
+    assert all(part in str(caught.value) for part in told)
+    shown = "".join(traceback.format_exception_only(caught.value))
+    assert SECRET not in shown + repr(caught.value)
+    assert caught.value.__context__ is caught.value.__cause__ is None
+
+
+def test_several_mistakes_are_told_at_once() -> None:
+    with pytest.raises(MemoryConfigurationError, match="MemoryEngineSettings: 2 problems:"):
+        MemoryEngineSettings.model_validate({"redis": {"ttl_seconds": 0}, "limits": {"tags": -1}})
+
+
+def test_values_never_change() -> None:
+    settings = RedisSettings()
+    with pytest.raises(MemoryConfigurationError, match="sentinel_master: settings never change"):
+        settings.sentinel_master = SECRET
+    with pytest.raises(MemoryConfigurationError, match="url") as caught:
+        settings.url = SecretStr(SECRET)
+    assert SECRET not in str(caught.value)
+    assert settings == RedisSettings()
+
+
+def test_what_is_right_stays_as_it_was() -> None:
+    settings = MemoryEngineSettings(redis=RedisSettings(ttl_seconds=5))
+    assert settings.redis.ttl_seconds == 5
+    assert settings.redis.model_fields_set == {"ttl_seconds"}
+    assert MemoryEngineSettings.model_validate(settings.model_dump()) == settings
+    assert settings.model_copy(update={"injection_enabled": False}).injection_enabled is False
