@@ -15,10 +15,10 @@ from orchestrata_memory.bench.environment import Environment
 from orchestrata_memory.bench.locomo import ConversationStore, LocomoReport, Quality, Target
 from orchestrata_memory.bench.locomo_data import Conversation
 from orchestrata_memory.bench.metrics import percentile
-from orchestrata_memory.bench.progress import Reporter
 from orchestrata_memory.bench.searching import Question, Reply
 from orchestrata_memory.bench.tidy import forget
 from orchestrata_memory.bench.tiers import Tier
+from orchestrata_memory.ingest.progress import Reporter
 from orchestrata_memory.models import memory_context
 from orchestrata_memory.retrieval.weights import EVERYTHING, Ingredients
 

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from orchestrata_memory.bench.environment import Environment
 from orchestrata_memory.bench.metrics import mean, precision_at
 from orchestrata_memory.bench.models import models_in_use
-from orchestrata_memory.bench.progress import Advance, Reporter
 from orchestrata_memory.bench.searching import (
     Question,
     Reply,
@@ -31,9 +30,10 @@ from orchestrata_memory.bench.searching import (
 )
 from orchestrata_memory.bench.tidy import forget
 from orchestrata_memory.bench.tiers import Tier
-from orchestrata_memory.bench.writers import WRITERS, chunks, write_streams
 from orchestrata_memory.embedding.base import Embedder
 from orchestrata_memory.errors import MemoryValidationError
+from orchestrata_memory.ingest.progress import Advance, Reporter
+from orchestrata_memory.ingest.writers import WRITERS, chunks, write_streams
 from orchestrata_memory.models import MemoryScope, memory_context
 
 K = 10

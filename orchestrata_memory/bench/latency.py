@@ -21,9 +21,9 @@ from orchestrata_memory.bench.environment import Environment
 from orchestrata_memory.bench.limits import ROWS, STORES_PER_SECOND
 from orchestrata_memory.bench.metrics import Timing
 from orchestrata_memory.bench.models import models_in_use
-from orchestrata_memory.bench.progress import Reporter
 from orchestrata_memory.bench.tidy import forget
-from orchestrata_memory.bench.writers import WRITERS, chunks, patiently, write_streams
+from orchestrata_memory.ingest.progress import Reporter
+from orchestrata_memory.ingest.writers import WRITERS, chunks, patiently, write_streams
 from orchestrata_memory.models import MemoryContext, MemoryScope, memory_context
 
 T = TypeVar("T")

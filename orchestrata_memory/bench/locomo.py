@@ -16,7 +16,6 @@ from orchestrata_memory.bench.environment import Environment
 from orchestrata_memory.bench.locomo_data import Conversation
 from orchestrata_memory.bench.metrics import any_at, fraction_at, mean
 from orchestrata_memory.bench.models import models_in_use
-from orchestrata_memory.bench.progress import Reporter
 from orchestrata_memory.bench.searching import (
     Question,
     Reply,
@@ -26,8 +25,9 @@ from orchestrata_memory.bench.searching import (
 )
 from orchestrata_memory.bench.tidy import forget
 from orchestrata_memory.bench.tiers import Tier
-from orchestrata_memory.bench.writers import write_streams
 from orchestrata_memory.ingest import IngestItem
+from orchestrata_memory.ingest.progress import Reporter
+from orchestrata_memory.ingest.writers import write_streams
 from orchestrata_memory.models import MemoryScope, memory_context
 
 _SETTLE_SECONDS = 900.0

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from orchestrata_memory.bench.metrics import mean
 from orchestrata_memory.bench.tiers import Tier
-from orchestrata_memory.bench.writers import chunks
 from orchestrata_memory.cold.base import ColdQuery, FindOrder
+from orchestrata_memory.ingest.writers import chunks
 from orchestrata_memory.models import MemoryScope
 
 if TYPE_CHECKING:

@@ -22,11 +22,11 @@ from orchestrata_memory.bench.environment import Environment
 from orchestrata_memory.bench.metrics import Timing, fraction_at, mean
 from orchestrata_memory.bench.models import models_in_use
 from orchestrata_memory.bench.neighbours import vector_recall
-from orchestrata_memory.bench.progress import Reporter
 from orchestrata_memory.bench.searching import Question, Reply, ask_all, timing_of
 from orchestrata_memory.bench.tidy import forget
 from orchestrata_memory.bench.tiers import Tier
-from orchestrata_memory.bench.writers import WRITERS, chunks, write_streams
+from orchestrata_memory.ingest.progress import Reporter
+from orchestrata_memory.ingest.writers import WRITERS, chunks, write_streams
 from orchestrata_memory.models import MemoryContext, MemoryScope, memory_context
 
 K = 10

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from orchestrata_memory.bench.metrics import Timing, percentile
-from orchestrata_memory.bench.progress import Reporter
+from orchestrata_memory.ingest.progress import Reporter
 from orchestrata_memory.models import MemoryScope
 
 if TYPE_CHECKING:

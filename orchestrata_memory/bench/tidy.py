@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from orchestrata_memory.bench.progress import Reporter
-from orchestrata_memory.bench.writers import WRITERS, chunks, write_streams
+from orchestrata_memory.ingest.progress import Reporter
+from orchestrata_memory.ingest.writers import WRITERS, chunks, write_streams
 
 if TYPE_CHECKING:
     from orchestrata_memory.engine.engine import MemoryEngine

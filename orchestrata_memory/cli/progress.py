@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from orchestrata_memory.bench.progress import Advance
 from orchestrata_memory.cli.command import console
+from orchestrata_memory.ingest.progress import Advance
 
 
 class Bars:
@@ -14,7 +14,7 @@ class Bars:
 
     @contextmanager
     def stage(self, name: str, total: int) -> Iterator[Advance]:
-        """See `orchestrata_memory.bench.progress.Reporter.stage`."""
+        """See `orchestrata_memory.ingest.progress.Reporter.stage`."""
         from rich.progress import (
             BarColumn,
             MofNCompleteColumn,

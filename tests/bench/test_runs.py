@@ -10,8 +10,8 @@ from orchestrata_memory.bench.intents import IntentSet, Labelled, run_intents
 from orchestrata_memory.bench.latency import Sizes, run_latency
 from orchestrata_memory.bench.locomo import run_locomo
 from orchestrata_memory.bench.locomo_data import read_conversations
-from orchestrata_memory.bench.progress import Silent
 from orchestrata_memory.bench.scale import run_scale
+from orchestrata_memory.ingest.progress import Silent
 from orchestrata_memory.models import MemoryScope, memory_context
 from orchestrata_memory.retrieval.weights import Ingredients
 

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from orchestrata_memory.bench.progress import Advance, ignore
 from orchestrata_memory.errors import MemoryBackpressureError
+from orchestrata_memory.ingest.progress import Advance, ignore
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from orchestrata_memory.bench.writers import chunks, write_streams
 from orchestrata_memory.errors import MemoryBackpressureError, MemoryValidationError
+from orchestrata_memory.ingest.writers import chunks, write_streams
 
 
 async def test_streams_keep_their_order_and_no_more_than_allowed_write_at_once():

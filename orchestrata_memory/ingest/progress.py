@@ -1,4 +1,4 @@
-"""How a bench says how far it is."""
+"""How something that takes long says how far it is."""
 
 from __future__ import annotations
 
