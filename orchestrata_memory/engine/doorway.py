@@ -89,15 +89,20 @@ class Doorway:
         context = check_context(current_context())
         return Call(operation=operation, context=context, key=key, at=self._clock())
 
-    async def require(self, call: Call, decision: Decision) -> None:
+    async def require(self, call: Call, decision: Decision, detail: str = "") -> None:
         """Let the call pass, or record and announce the denial.
+
+        Args:
+            call: Who wants what.
+            decision: What the rules say.
+            detail: What was wanted of the key, as the record of success would say it.
 
         Raises:
             MemoryAccessDeniedError: The decision is no.
         """
         if decision.allowed:
             return
-        await self._audit.append(call.record(decision.rule, outcome="denied"))
+        await self._audit.append(call.record(decision.rule, outcome="denied", detail=detail))
         await self._notices.emit(
             Topic.ACCESS_DENIED,
             {

@@ -21,6 +21,7 @@ from orchestrata_memory.models import (
     MemorySummary,
     SummarizationStrategy,
 )
+from orchestrata_memory.models.validation import check_identifier
 
 
 class MemoryEngine(EngineLifecycle, IMemoryEngine):
@@ -125,7 +126,7 @@ class MemoryEngine(EngineLifecycle, IMemoryEngine):
         return await self._wired.reading.audit_trail(key, limit=limit)
 
     async def share(self, key: str, volk_id: str) -> MemoryEntry:
-        """Let another registered Volk read an own entry."""
+        """Let another registered Volk, not the owner, read an own entry."""
         return await self._wired.sharing.share(key, volk_id)
 
     async def unshare(self, key: str, volk_id: str) -> MemoryEntry:
@@ -176,7 +177,7 @@ class MemoryEngine(EngineLifecycle, IMemoryEngine):
         """Put what matters for `task` into ``packet.metadata["memory_context"]``.
 
         Args:
-            packet: Changed in place.
+            packet: Changed in place; any object whose ``metadata`` is a dict.
             task: What the Volk is about to do.
             budget_tokens: At least 16; the configured one when omitted.
             strategy: The configured one when omitted.
@@ -190,6 +191,7 @@ class MemoryEngine(EngineLifecycle, IMemoryEngine):
     async def close_session(self, session_id: str, *, outcome: str = "completed") -> None:
         """Say on the kernel's bus that a session is closed, as a session manager would."""
         self._ensure_running()
+        check_identifier(session_id, "session_id")
         await self.kernel.emit_event(
             SystemEvent(
                 type=Topic.SESSION_CLOSED,

@@ -126,6 +126,7 @@ class IMemoryEngine(IComponent, ABC):
         """Change what is given of an own memory, from any session.
 
         Raises:
+            MemoryValidationError: Nothing is given, or an argument breaks a rule.
             MemoryNotFoundError: No such key.
             MemoryAccessDeniedError: Not the owner, or the new classification is not allowed.
 

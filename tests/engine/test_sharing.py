@@ -11,6 +11,7 @@ from orchestrata_memory.engine.engine import MemoryEngine
 from orchestrata_memory.errors import MemoryAccessDeniedError, MemoryValidationError
 from orchestrata_memory.interfaces import CXPPacket
 from orchestrata_memory.models import (
+    AuditRecord,
     MemoryClassification,
     MemoryContext,
     MemoryScope,
@@ -180,6 +181,60 @@ async def test_unshare_takes_it_back_at_once(engine: MemoryEngine, as_: As) -> N
     with as_("ENG:BETA"):
         assert not await by_retrieve(engine, entry.key)
         assert not await by_search(engine, entry.key)
+
+
+async def test_the_owner_is_nobody_to_share_with(engine: MemoryEngine, as_: As) -> None:
+    with as_():
+        entry = await engine.store(SECRET)
+        for attempt in (engine.share, engine.unshare):
+            with pytest.raises(MemoryValidationError, match="owner"):
+                await attempt(entry.key, "ENG:ALPHA")
+        assert await engine.retrieve(entry.key) == entry
+        with pytest.raises(MemoryAccessDeniedError):
+            await engine.delegate("ENG:ALPHA")
+    with as_("ENG:BETA"):
+        for attempt in (engine.share, engine.unshare):
+            with pytest.raises(MemoryAccessDeniedError):
+                await attempt(entry.key, "ENG:BETA")
+
+
+@pytest.mark.traces("REQ-010-047")
+async def test_a_denial_is_audited_with_what_was_wanted(
+    engine: MemoryEngine, as_: As, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: dict[str, str] = {}
+    append = engine.parts.audit.append
+
+    async def heard(record: AuditRecord) -> None:
+        told[record.operation] = record.detail
+        await append(record)
+
+    monkeypatch.setattr(engine.parts.audit, "append", heard)
+    with as_():
+        entry = await engine.store(SECRET)
+    attempts = (
+        lambda: engine.share(entry.key, "ENG:GAMMA"),
+        lambda: engine.unshare(entry.key, "ENG:GAMMA"),
+        lambda: engine.delegate("ENG:NOBODY"),
+        lambda: engine.store("x", classification=MemoryClassification.SYSTEM),
+    )
+    with as_("ENG:BETA"):
+        for attempt in attempts:
+            with pytest.raises(MemoryAccessDeniedError):
+                await attempt()
+    with as_("ENG:NOBODY"):
+        with pytest.raises(MemoryAccessDeniedError):
+            await engine.revoke("ENG:BETA")
+        with pytest.raises(MemoryAccessDeniedError):
+            await engine.migrate_to_cold("s-other")
+    assert told == {
+        "share": "with=ENG:GAMMA",
+        "unshare": "from=ENG:GAMMA",
+        "delegate": "delegate=ENG:NOBODY",
+        "store": "classification=system",
+        "revoke": "delegate=ENG:BETA",
+        "migrate_to_cold": "session=s-other",
+    }
 
 
 @pytest.mark.traces("REQ-010-048")

@@ -148,6 +148,14 @@ async def test_update_changes_only_what_is_given(engine: MemoryEngine, as_: As, 
         assert (await engine.parts.cold.get([entry.key]))[entry.key].content == "after"
 
 
+async def test_an_update_with_nothing_given_changes_nothing(engine: MemoryEngine, as_: As) -> None:
+    with as_():
+        entry = await engine.store("before")
+        with pytest.raises(MemoryValidationError, match="classification"):
+            await engine.update(entry.key)
+        assert await engine.retrieve(entry.key) == entry
+
+
 async def test_concurrent_updates_are_all_applied(engine: MemoryEngine, as_: As) -> None:
     with as_():
         entry = await engine.store("counted")

@@ -192,6 +192,12 @@ async def test_injection_of_nothing(engine: MemoryEngine, as_: As) -> None:
     assert result.remaining == 4096
 
 
+@pytest.mark.parametrize("packet", [{}, None, "packet", {"metadata": {}}, CXPPacket(metadata=None)])  # type: ignore[arg-type]
+async def test_what_is_no_packet_is_refused(engine: MemoryEngine, as_: As, packet: object) -> None:
+    with as_(), pytest.raises(MemoryValidationError, match="packet"):
+        await engine.inject(packet, "anything at all")  # type: ignore[arg-type]
+
+
 async def test_bad_arguments(engine: MemoryEngine, as_: As) -> None:
     with as_():
         with pytest.raises(MemoryValidationError, match="strategy"):

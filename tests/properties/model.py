@@ -13,6 +13,7 @@ from orchestrata_memory.errors import (
     MemoryEngineError,
     MemoryKeyExistsError,
     MemoryNotFoundError,
+    MemoryValidationError,
 )
 from orchestrata_memory.models import MemoryClassification, MemoryEntry
 
@@ -127,6 +128,8 @@ class Model:
         tags: tuple[str, ...] | None = None,
         classification: MemoryClassification | None = None,
     ) -> Answer:
+        if content is tags is classification is None:
+            return MemoryValidationError
         memory = self.live.get(key)
         if memory is None:
             return MemoryNotFoundError
@@ -156,18 +159,21 @@ class Model:
         return True
 
     def share(self, volk: str, key: str, target: str) -> Answer:
-        return self._readers(volk, key, "share", lambda now: now | {target}, {volk, target})
+        return self._readers(volk, key, "share", target, set.union)
 
     def unshare(self, volk: str, key: str, target: str) -> Answer:
-        return self._readers(volk, key, "unshare", lambda now: now - {target}, {volk})
+        return self._readers(volk, key, "unshare", target, set.difference)
 
-    def _readers(self, volk, key, operation, change, registered) -> Answer:
+    def _readers(self, volk, key, operation, target, change) -> Answer:
         memory = self.live.get(key)
         if memory is None:
             return MemoryNotFoundError
+        registered = {volk, target} if operation == "share" else {volk}
         if volk != memory.owner or not registered <= self.roles.keys():
             return MemoryAccessDeniedError
-        readers = tuple(sorted(change(set(memory.shared_with))))
+        if target == memory.owner:
+            return MemoryValidationError
+        readers = tuple(sorted(change(set(memory.shared_with), {target})))
         if readers == memory.shared_with:
             return memory
         self.note(key, operation, volk)

@@ -32,7 +32,7 @@ class Closing:
             migration = await self._migrator.close_session(session_id)
         else:
             if not await self._governance.is_registered(call.volk_id):
-                await self._doorway.require(call, decision)
+                await self._doorway.require(call, decision, f"session={session_id}")
             migration = await self._migrator.move_owned(session_id, call.volk_id)
         await self._doorway.note(
             call,

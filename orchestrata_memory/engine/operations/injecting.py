@@ -58,6 +58,7 @@ class Injecting:
     ) -> InjectionResult:
         """See `MemoryEngine.inject`."""
         call = self._doorway.enter("inject")
+        _check_packet(packet)
         request = self._request(task, budget_tokens, strategy)
         sources = await self._sources(call, task) if self._settings.injection_enabled else []
         summary = await self._maker.make(call, sources, request)
@@ -104,6 +105,13 @@ class Injecting:
         scores = dict.fromkeys((record.key for record in own), 0.0) if found else {}
         scores |= {hit.record.key: hit.score for hit in outcome.hits}
         return await self._gatherer.with_vectors(unique([*found, *own]), scores)
+
+
+def _check_packet(packet: object) -> None:
+    """Whatever class the kernel's packets have, theirs must be filled."""
+    if not isinstance(getattr(packet, "metadata", None), dict):
+        kind = type(packet).__name__
+        raise MemoryValidationError("packet", f"must have a dict `metadata`, which {kind} has not")
 
 
 def _memory_context(request: SummaryRequest, summary: MemorySummary) -> dict[str, object]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from orchestrata_memory.engine.changing import Changer
 from orchestrata_memory.engine.delegating import Delegations
-from orchestrata_memory.engine.doorway import Doorway
+from orchestrata_memory.engine.doorway import Call, Doorway
 from orchestrata_memory.engine.rights import ReadingRights
 from orchestrata_memory.errors import MemoryNotFoundError, MemoryValidationError
-from orchestrata_memory.governance.base import Governance
+from orchestrata_memory.governance.base import Decision, Governance
 from orchestrata_memory.models import AuditRecord, Delegation, MemoryEntry, MemoryRecord
 from orchestrata_memory.models.validation import check_identifier
 
@@ -17,6 +19,15 @@ SHARE_RULE = "can_share_memory"
 UNSHARE_RULE = "can_update_memory"
 DELEGATE_RULE = "can_delegate"
 REVOKE_RULE = "can_revoke"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rule:
+    """What permits a change of readers, and how the audit trail calls it."""
+
+    name: str
+    decide: Callable[[Call, MemoryRecord], Awaitable[Decision]]
+    detail: str
 
 
 class Sharing:
@@ -39,43 +50,48 @@ class Sharing:
 
     async def share(self, key: str, volk_id: str) -> MemoryEntry:
         """Let a registered Volk read an own entry; sharing it again changes nothing."""
-        call = self._doorway.enter("share", check_identifier(key, "key"))
-        check_identifier(volk_id, "volk_id")
 
-        async def decide(current: MemoryRecord) -> tuple[MemoryRecord, AuditRecord]:
-            await self._doorway.require(
-                call, await self._governance.can_share(call.volk_id, volk_id, current)
-            )
-            await self._doorway.require(call, await self._rights.needed(call.volk_id, current))
-            changed = _with_readers(current, {*current.shared_with, volk_id}, call.at)
-            if changed is current:
-                await self._doorway.note(call, SHARE_RULE, "unchanged")
-            return changed, call.record(SHARE_RULE, detail=f"with={volk_id}")
+        async def decision(call: Call, current: MemoryRecord) -> Decision:
+            return await self._governance.can_share(call.volk_id, volk_id, current)
 
-        record = await self._changer.change(key, decide)
-        if record is None:
-            await self._doorway.note(call, SHARE_RULE, "not found")
-            raise MemoryNotFoundError(key)
-        return record.to_entry()
+        rule = _Rule(name=SHARE_RULE, decide=decision, detail=f"with={volk_id}")
+        return await self._change_readers("share", key, volk_id, rule, set.union)
 
     async def unshare(self, key: str, volk_id: str) -> MemoryEntry:
         """Take a Volk's right to read an own entry back; nothing happens when it had none."""
-        call = self._doorway.enter("unshare", check_identifier(key, "key"))
+
+        async def decision(call: Call, current: MemoryRecord) -> Decision:
+            return await self._governance.can_update(call.volk_id, current)
+
+        rule = _Rule(name=UNSHARE_RULE, decide=decision, detail=f"from={volk_id}")
+        return await self._change_readers("unshare", key, volk_id, rule, set.difference)
+
+    async def _change_readers(
+        self,
+        operation: str,
+        key: str,
+        volk_id: str,
+        rule: _Rule,
+        change: Callable[[set[str], set[str]], set[str]],
+    ) -> MemoryEntry:
+        call = self._doorway.enter(operation, check_identifier(key, "key"))
         check_identifier(volk_id, "volk_id")
 
         async def decide(current: MemoryRecord) -> tuple[MemoryRecord, AuditRecord]:
-            await self._doorway.require(
-                call, await self._governance.can_update(call.volk_id, current)
-            )
-            await self._doorway.require(call, await self._rights.needed(call.volk_id, current))
-            changed = _with_readers(current, {*current.shared_with} - {volk_id}, call.at)
+            await self._doorway.require(call, await rule.decide(call, current), rule.detail)
+            needed = await self._rights.needed(call.volk_id, current)
+            await self._doorway.require(call, needed, rule.detail)
+            if volk_id == current.volk_id:
+                raise MemoryValidationError("volk_id", "is the owner, who may read it anyway")
+            readers = change({*current.shared_with}, {volk_id})
+            changed = _with_readers(current, readers, call.at)
             if changed is current:
-                await self._doorway.note(call, UNSHARE_RULE, "unchanged")
-            return changed, call.record(UNSHARE_RULE, detail=f"from={volk_id}")
+                await self._doorway.note(call, rule.name, "unchanged")
+            return changed, call.record(rule.name, detail=rule.detail)
 
         record = await self._changer.change(key, decide)
         if record is None:
-            await self._doorway.note(call, UNSHARE_RULE, "not found")
+            await self._doorway.note(call, rule.name, "not found")
             raise MemoryNotFoundError(key)
         return record.to_entry()
 
@@ -84,9 +100,8 @@ class Sharing:
         call = self._doorway.enter("delegate")
         check_identifier(volk_id, "volk_id")
         expires = _checked_expiry(expires_at, call.at)
-        await self._doorway.require(
-            call, await self._governance.can_delegate(call.volk_id, volk_id)
-        )
+        decision = await self._governance.can_delegate(call.volk_id, volk_id)
+        await self._doorway.require(call, decision, f"delegate={volk_id}")
         wanted = Delegation(
             delegator=call.volk_id, delegate=volk_id, created_at=call.at, expires_at=expires
         )
@@ -96,7 +111,8 @@ class Sharing:
         """Take a delegation back; False when none stands."""
         call = self._doorway.enter("revoke")
         check_identifier(volk_id, "volk_id")
-        await self._doorway.require(call, await self._governance.can_revoke(call.volk_id, volk_id))
+        decision = await self._governance.can_revoke(call.volk_id, volk_id)
+        await self._doorway.require(call, decision, f"delegate={volk_id}")
         if not await self._delegations.stands(call.volk_id, volk_id):
             await self._doorway.note(call, REVOKE_RULE, f"delegate={volk_id} not found")
             return False

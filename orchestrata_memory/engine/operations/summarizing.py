@@ -123,9 +123,8 @@ class Summarizing:
         )
         call = replace(call, key=key)
         classification = narrowest(source.classification for source in sources)
-        await self._doorway.require(
-            call, await self._governance.can_store(call.volk_id, classification)
-        )
+        decision = await self._governance.can_store(call.volk_id, classification)
+        await self._doorway.require(call, decision, f"classification={classification}")
         standing = await self._tiers.locate(key)
         if standing is not None and standing.record.volk_id == call.volk_id:
             await self._doorway.note(call, STORE_RULE, "unchanged")

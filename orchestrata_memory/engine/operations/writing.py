@@ -80,7 +80,8 @@ class Writing:
             metadata=metadata,
             classification=classification,
         )
-        await self._permit_classification(call, draft.classification)
+        wanted = draft.classification or MemoryClassification.PRIVATE
+        await self._permit_classification(call, wanted, f"classification={wanted}")
         record = draft.first_version(
             wanted_key, call.context, self._counter_for(call.context), call.at
         )
@@ -108,6 +109,10 @@ class Writing:
     ) -> MemoryEntry:
         """See `IMemoryEngine.update`."""
         call = self._doorway.enter("update", check_identifier(key, "key"))
+        if all(given is None for given in (content, tags, metadata, classification)):
+            raise MemoryValidationError(
+                "update", "nothing to change: give content, tags, metadata or classification"
+            )
         draft = Draft.checked(
             self._limits,
             content=content,
@@ -124,9 +129,10 @@ class Writing:
             )
             await self._doorway.require(call, await self._rights.needed(call.volk_id, current))
             detail = ""
-            if draft.classification not in {None, current.classification}:
-                await self._permit_classification(call, draft.classification)
-                detail = f"classification={current.classification}->{draft.classification}"
+            wanted = draft.classification or current.classification
+            if wanted is not current.classification:
+                detail = f"classification={current.classification}->{wanted}"
+                await self._permit_classification(call, wanted, detail)
             replaced.append(current.content)
             return draft.next_version(current, counter, call.at), call.record(
                 UPDATE_RULE, detail=detail
@@ -158,10 +164,10 @@ class Writing:
         return True
 
     async def _permit_classification(
-        self, call: Call, classification: MemoryClassification | None
+        self, call: Call, wanted: MemoryClassification, detail: str
     ) -> None:
-        wanted = classification or MemoryClassification.PRIVATE
-        await self._doorway.require(call, await self._governance.can_store(call.volk_id, wanted))
+        decision = await self._governance.can_store(call.volk_id, wanted)
+        await self._doorway.require(call, decision, detail)
 
     async def _announce(self, change: str, record: MemoryRecord) -> None:
         await self._notices.emit(
