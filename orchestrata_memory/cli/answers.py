@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime
 from enum import Enum
@@ -71,18 +71,28 @@ def entry_document(entry: MemoryEntry, *, embedding: bool = False) -> Json:
     return document
 
 
-def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> RenderableType:
-    """A table; numbers to the right."""
+def table(
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    whole: Collection[str] = (),
+) -> RenderableType:
+    """A table; numbers to the right, and they and the columns in `whole` are not broken."""
+    from rich.markup import escape
     from rich.table import Table
 
-    drawn = Table(title=title or None, title_justify="left", header_style="bold")
+    drawn = Table(title=escape(visible(title)) or None, title_justify="left", header_style="bold")
     listed = [list(row) for row in rows]
     for number, column in enumerate(columns):
         numeric = bool(listed) and all(
             isinstance(row[number], int | float) for row in listed if row[number] is not None
         )
         drawn.add_column(
-            column, justify="right" if numeric else "left", overflow="fold", no_wrap=numeric
+            column,
+            justify="right" if numeric else "left",
+            overflow="fold",
+            no_wrap=numeric or column in whole,
         )
     for row in listed:
         drawn.add_row(*(_cell(value) for value in row))
@@ -118,7 +128,6 @@ def shorten(text: str, width: int = 160) -> str:
 
 def entries_table(title: str, entries: Sequence[MemoryEntry]) -> RenderableType:
     """Entries as rows, what they say first and who, where, when under it; scores if any."""
-    from rich.markup import escape
     from rich.table import Table
     from rich.text import Text
 
@@ -128,9 +137,7 @@ def entries_table(title: str, entries: Sequence[MemoryEntry]) -> RenderableType:
         drawn.add_column("score", justify="right", no_wrap=True)
     drawn.add_column("memory", overflow="fold", ratio=1)
     for entry in entries:
-        told = Text.from_markup(
-            f"{escape(shorten(entry.content))}\n[dim]{escape(_circumstances(entry))}[/dim]"
-        )
+        told = Text.assemble(shorten(entry.content), "\n", (_circumstances(entry), "dim"))
         score = [_cell(entry.relevance_score)] if scored else []
         drawn.add_row(*score, told)
     return drawn
@@ -139,29 +146,49 @@ def entries_table(title: str, entries: Sequence[MemoryEntry]) -> RenderableType:
 def _circumstances(entry: MemoryEntry) -> str:
     """Key, owner, session, time and tags of an entry, in one line."""
     said = entry.metadata.get("speaker"), entry.metadata.get("occurred_at")
-    who, when = (visible(str(value)) if value else None for value in said)
+    who, when = (str(value) if value else None for value in said)
     facts = [entry.key, who or entry.volk_id, entry.session_id, when or _cell(entry.created_at)]
     if entry.tags:
         facts.append(", ".join(f"#{tag}" for tag in entry.tags))
-    return " · ".join(facts)
+    return visible(" · ".join(facts))
 
 
 def entry_table(entry: MemoryEntry) -> RenderableType:
     """One entry, field by field."""
     document = entry_document(entry)
     rows = [
-        (name, value if isinstance(value, str | int | float) else json.dumps(value))
-        for name, value in document.items()
-        if value not in (None, [], {}, "")
+        (name, _field(value)) for name, value in document.items() if value not in (None, [], {}, "")
     ]
-    return table("", ("field", "value"), [(name, str(value)) for name, value in rows])
+    return table("", ("field", "value"), rows)
+
+
+def _field(value: object) -> str:
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ", ".join(value)
+    return (
+        str(value)
+        if isinstance(value, str | int | float)
+        else json.dumps(value, ensure_ascii=False)
+    )
 
 
 def show(*renderables: RenderableType) -> Callable[[Console], None]:
-    """A view that prints the given things one after the other."""
+    """A view that prints the given things one after the other; a text as it is, see `styled`."""
 
     def view(console: Console) -> None:
         for item in renderables:
-            console.print(visible(item) if isinstance(item, str) else item)
+            console.print(styled(item) if isinstance(item, str) else item)
 
     return view
+
+
+def styled(text: str, style: str = "") -> RenderableType:
+    """A text, whatever it holds, in one of rich's styles."""
+    from rich.text import Text
+
+    return Text(visible(text), style=style)
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number with its noun: ``1 session``, ``2,000 memories``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import Annotated, Any
 
 import typer
 
+from orchestrata_memory.cli.option_groups import OptionGroup
 from orchestrata_memory.models import MemoryClassification, MemoryScope
 
 KeyArgument = Annotated[str, typer.Argument(help="Key of the memory.")]
@@ -21,54 +23,44 @@ ClassificationOption = Annotated[
     MemoryClassification, typer.Option("--classification", "-c", help="Who else may read it.")
 ]
 
-_SCOPE = "Scope (all combined with AND)"
-InSession = Annotated[
-    str | None, typer.Option("--in-session", help="Session of origin.", rich_help_panel=_SCOPE)
-]
-InTask = Annotated[str | None, typer.Option("--in-task", help="Task.", rich_help_panel=_SCOPE)]
-InProject = Annotated[
-    str | None, typer.Option("--in-project", help="Project.", rich_help_panel=_SCOPE)
-]
-InPortfolio = Annotated[
-    str | None, typer.Option("--in-portfolio", help="Portfolio.", rich_help_panel=_SCOPE)
-]
-OfVolk = Annotated[str | None, typer.Option("--of", help="Owner.", rich_help_panel=_SCOPE)]
-From = Annotated[
-    str | None,
-    typer.Option(
-        "--from", help="Created at this time or later: ISO 8601, UTC without an offset.",
-        rich_help_panel=_SCOPE,
-    ),
-]  # fmt: skip
-To = Annotated[
-    str | None,
-    typer.Option(
-        "--to", help="Created at this time or earlier; a date means its end.",
-        rich_help_panel=_SCOPE,
-    ),
-]  # fmt: skip
+
+def _filter(flag: str, help_text: str) -> object:
+    return typer.Option(flag, help=help_text, rich_help_panel="Scope (all combined with AND)")
 
 
-def scope_of(
-    *,
-    session: str | None,
-    task: str | None,
-    project: str | None,
-    portfolio: str | None,
-    volk: str | None,
-    date_from: str | None,
-    date_to: str | None,
-) -> MemoryScope:
-    """The scope that the options describe."""
-    return MemoryScope(
-        session_id=session,
-        task_id=task,
-        project_id=project,
-        portfolio_id=portfolio,
-        volk_id=volk,
-        date_from=None if date_from is None else moment(date_from, "--from"),
-        date_to=None if date_to is None else moment(date_to, "--to", end_of_day=True),
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScopeOptions(OptionGroup):
+    """Filters of what is looked at."""
+
+    in_session: Annotated[str | None, _filter("--in-session", "Session of origin.")] = None
+    in_task: Annotated[str | None, _filter("--in-task", "Task.")] = None
+    in_project: Annotated[str | None, _filter("--in-project", "Project.")] = None
+    in_portfolio: Annotated[str | None, _filter("--in-portfolio", "Portfolio.")] = None
+    of: Annotated[str | None, _filter("--of", "Owner.")] = None
+    date_from: Annotated[
+        str | None,
+        _filter("--from", "Created at this time or later: ISO 8601, UTC without an offset."),
+    ] = None
+    date_to: Annotated[
+        str | None, _filter("--to", "Created at this time or earlier; a date means its end.")
+    ] = None
+
+    def scope(self) -> MemoryScope:
+        """The scope that they describe.
+
+        Raises:
+            typer.BadParameter: A date is none.
+        """
+        since, until = self.date_from, self.date_to
+        return MemoryScope(
+            session_id=self.in_session,
+            task_id=self.in_task,
+            project_id=self.in_project,
+            portfolio_id=self.in_portfolio,
+            volk_id=self.of,
+            date_from=None if since is None else moment(since, "--from"),
+            date_to=None if until is None else moment(until, "--to", end_of_day=True),
+        )
 
 
 def moment(text: str, option: str, *, end_of_day: bool = False) -> datetime:

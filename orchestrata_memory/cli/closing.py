@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from orchestrata_memory.interfaces import SystemEvent, Topic
+from orchestrata_memory.cli.hearing import hearing
+from orchestrata_memory.interfaces import Topic
 
 if TYPE_CHECKING:
     from orchestrata_memory.engine.engine import MemoryEngine
-
-_LISTENER = "CLI:CLOSING"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -31,20 +30,11 @@ class Closed:
 async def close_session(engine: MemoryEngine, session_id: str) -> Closed:
     """Close a session over the kernel's bus; returns when its migration has ended."""
     closed = Closed()
-
-    async def hear(event: SystemEvent) -> None:
+    async with hearing(engine, Topic.MIGRATE_COMPLETED, Topic.MIGRATE_FAILED) as events:
+        await engine.close_session(session_id)
+    for event in events:
         if event.payload.get("session_id") == session_id:
             closed.migrated = int(event.payload.get("migrated", 0))
             closed.failed = int(event.payload.get("failed", 0))
             closed.reasons = tuple(event.payload.get("reasons", ()))
-
-    bus = engine.kernel.event_bus
-    topics = (Topic.MIGRATE_COMPLETED, Topic.MIGRATE_FAILED)
-    for topic in topics:
-        await bus.subscribe(topic, hear, subscriber_id=_LISTENER)
-    try:
-        await engine.close_session(session_id)
-    finally:
-        for topic in topics:
-            await bus.unsubscribe(topic, subscriber_id=_LISTENER)
     return closed

@@ -19,13 +19,19 @@ from typing import TYPE_CHECKING, Annotated, TypeVar, cast
 import typer
 
 from orchestrata_memory.cli.answers import Answer, dumps
+from orchestrata_memory.cli.option_groups import collected, expanded
 from orchestrata_memory.cli.options import Options
+from orchestrata_memory.tokens.registry import ANTHROPIC_PROVIDERS, OPENAI_PROVIDERS
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 Body = TypeVar("Body", bound=Callable[..., Answer | Awaitable[Answer]])
 
+_PROVIDER = (
+    f"Model provider: picks the token counter. {', '.join(OPENAI_PROVIDERS)}: tiktoken; "
+    f"{', '.join(ANTHROPIC_PROVIDERS)}: an estimate that is not too low; any other, or none: words."
+)
 _PANEL = "Who and where (also before the command's name)"
 
 
@@ -56,7 +62,7 @@ def _common(*, with_env: bool) -> dict[str, tuple[object, object]]:
         "session": text("The caller's session.", "--session", "SESSION"),
         "task": text("The caller's task.", "--task", "TASK"),
         "project": text("The caller's project.", "--project", "PROJECT"),
-        "provider": text("Model provider: picks the token counter.", "--provider", "PROVIDER"),
+        "provider": text(_PROVIDER, "--provider", "PROVIDER"),
         "json": (
             Annotated[bool, common_option("Print one JSON document.", "--json", env=None)],
             False,
@@ -83,22 +89,30 @@ def command(app: typer.Typer, name: str, *, panel: str | None = None) -> Callabl
     """Register a function as the command `name` of `app`."""
 
     def register(body: Body) -> Body:
-        own = list(inspect.signature(body, eval_str=True).parameters.values())[1:]
+        parameters = list(inspect.signature(body, eval_str=True).parameters.values())[1:]
+        own, groups = expanded(parameters)
         common = {item.name for item in fields(Options)}
 
         def run(*, ctx: typer.Context, **arguments: object) -> int:
             given = {key: arguments.pop(key) for key in common}
             options = cast("Options", ctx.obj or Options()).overridden(given)
-            return respond(options, lambda: body(options, **arguments))
+            own_arguments = collected(arguments, groups)
+            return respond(options, lambda: body(options, **own_arguments))
 
         signature, annotations = signature_with_common(own, with_env=False)
         run.__signature__ = signature  # type: ignore[attr-defined]
         run.__annotations__ = annotations
-        run.__doc__ = body.__doc__
+        run.__doc__ = _unwrapped(body.__doc__ or "")
         app.command(name, rich_help_panel=panel)(run)
         return body
 
     return register
+
+
+def _unwrapped(text: str) -> str:
+    """Paragraphs in a line each: help is wrapped to the terminal's width, not the source's."""
+    paragraphs = inspect.cleandoc(text).split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 def respond(options: Options, body: Callable[[], Answer | Awaitable[Answer]]) -> int:
@@ -123,7 +137,8 @@ def console(*, progress: bool = False) -> Console:
     """Where people read: standard output, or standard error for what is on the way."""
     from rich.console import Console
 
-    return Console(file=sys.stderr if progress else sys.stdout, highlight=False)
+    # What memories say is shown as it is: ":smile:" is not a face.
+    return Console(file=sys.stderr if progress else sys.stdout, highlight=False, emoji=False)
 
 
 async def _wait(outcome: Awaitable[Answer]) -> Answer:

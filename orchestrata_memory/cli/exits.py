@@ -23,9 +23,9 @@ class ExitCode(IntEnum):
 MEANINGS = {
     ExitCode.OK: "done",
     ExitCode.NOTHING: "not found, or nothing to show",
-    ExitCode.USAGE: "wrong usage or an argument that breaks a rule; nothing was changed",
+    ExitCode.USAGE: "wrong usage, or an argument that breaks a rule",
     ExitCode.DENIED: "the rules give no permission",
-    ExitCode.UNAVAILABLE: "a server cannot be reached or is busy; try again",
+    ExitCode.UNAVAILABLE: "a server cannot be reached or is busy: try again",
     ExitCode.CONFIGURATION: "the configuration or an installed part does not allow it",
     ExitCode.BUG: "an internal error: please report it",
 }

@@ -9,9 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orchestrata_memory.bench.progress import Reporter
-from orchestrata_memory.bench.writers import write_streams
 from orchestrata_memory.cli.closing import close_session
+from orchestrata_memory.cli.missing import graph_is_away
 from orchestrata_memory.cli.options import Options
 from orchestrata_memory.cli.runtime import context_of
 from orchestrata_memory.errors import (
@@ -20,6 +19,8 @@ from orchestrata_memory.errors import (
     MemoryValidationError,
 )
 from orchestrata_memory.ingest import IngestItem, read_items
+from orchestrata_memory.ingest.progress import Reporter
+from orchestrata_memory.ingest.writers import write_streams
 from orchestrata_memory.models import MemoryClassification, memory_context
 
 if TYPE_CHECKING:
@@ -60,13 +61,17 @@ class IngestReport:
 
     Attributes:
         seconds: Until every memory was acknowledged.
-        settle_seconds: Until the graph had them too.
+        settle_seconds: Until the graph had them too, or no longer waited for.
+        settled: Whether the graph has all of them.
+        waits_for_graph: It has not, and does not answer.
         migrated: Memories moved to the graph by closing their sessions.
     """
 
     files: list[FileReport]
     seconds: float = 0.0
     settle_seconds: float = 0.0
+    settled: bool = True
+    waits_for_graph: bool = False
     closed_sessions: int = 0
     migrated: int = 0
 
@@ -136,9 +141,12 @@ class Ingest:
             await write_streams(streams, self._store, done=advance)
         report.seconds = time.perf_counter() - started
         with self._reporter.stage("writing behind", count) as advance:
-            await self._engine.settle(_SETTLE_SECONDS + count * _SECONDS_AN_ENTRY)
-            advance(count)
+            patience = _SETTLE_SECONDS + count * _SECONDS_AN_ENTRY
+            report.settled = await self._engine.settle(patience)
+            if report.settled:
+                advance(count)
         report.settle_seconds = time.perf_counter() - started - report.seconds
+        report.waits_for_graph = not report.settled and await graph_is_away(self._engine)
         if close_sessions:
             await self._close(report)
         return report

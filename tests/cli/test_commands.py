@@ -44,6 +44,18 @@ def test_store_and_get_carry_everything(memory):
     assert stored["created_at"] == got["created_at"]
 
 
+def test_a_write_that_the_graph_takes_does_not_wait(memory):
+    assert answer(memory("store", "not waiting", "--json"))["waits_for_graph"] is False
+
+
+def test_an_unhappy_key_is_shown_as_it_is(memory):
+    shown = memory("store", "x", "--key", "[/red] :smile:")
+
+    assert shown.code == ExitCode.OK
+    assert "stored [/red] :smile:" in shown.out
+    assert "Audit trail of [/red]" in memory("audit", "[/red] :smile:").out
+
+
 def test_content_comes_from_standard_input(memory):
     stored = answer(memory("store", "-", "--json", stdin=b"line one\nline two"))
 
@@ -73,7 +85,11 @@ def test_search_finds_filters_and_explains(memory):
     assert found["results"][0]["key"] == "flood"
     assert 0 < found["results"][0]["relevance_score"] <= 1
     assert found["results"][0]["explanation"]["tier"] == "hot"
-    assert answer(elsewhere, ExitCode.NOTHING) == {"count": 0, "results": []}
+    assert answer(elsewhere, ExitCode.NOTHING) == {
+        "count": 0,
+        "results": [],
+        "degraded": None,
+    }
     assert "flood" in shown.out
     assert "recency" in shown.out
 
@@ -191,7 +207,11 @@ def test_what_is_not_there(memory):
 
     assert missing.code == ExitCode.NOTHING
     assert missing.json["error"]["type"] == "MemoryNotFoundError"
-    assert answer(deleted, ExitCode.NOTHING) == {"key": "missing", "deleted": False}
+    assert answer(deleted, ExitCode.NOTHING) == {
+        "key": "missing",
+        "deleted": False,
+        "waits_for_graph": False,
+    }
     assert memory("update", "missing", "--content", "x").code == ExitCode.NOTHING
     assert memory("share", "missing", "ENG:BETA").code == ExitCode.NOTHING
     assert memory("audit", "never-seen", "--as", "USR:LOCAL").code == ExitCode.NOTHING
@@ -200,7 +220,7 @@ def test_what_is_not_there(memory):
 def test_deleting_is_for_good(memory):
     memory("store", "short-lived", "--key", "gone")
 
-    assert answer(memory("delete", "gone", "--json")) == {"key": "gone", "deleted": True}
+    assert answer(memory("delete", "gone", "--json"))["deleted"] is True
     assert memory("get", "gone").code == ExitCode.NOTHING
 
 

@@ -1,6 +1,7 @@
 """The doctor finds what is wrong, says what to do, and survives a bare machine."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
@@ -102,6 +103,35 @@ def test_a_folder_that_cannot_be_used_is_found(tmp_path):
 
     assert check.status is Status.FAIL
     assert "--data-dir" in check.fix
+
+
+@pytest.mark.parametrize("folder", ["/proc/nope", "/proc/nope/deeper", "/dev/null", "/sys"])
+def test_a_folder_in_which_nothing_can_be_made_is_found_by_trying(folder):
+    check = asyncio.run(machine.data_dir(Path(folder)))
+
+    assert check.status is Status.FAIL
+    assert folder in check.detail
+
+
+def test_trying_leaves_nothing_behind(tmp_path):
+    audit = tmp_path / "audit.jsonl"
+    audit.write_text("{}\n")
+
+    assert asyncio.run(machine.data_dir(tmp_path / "deep" / "er")).status is Status.OK
+    assert asyncio.run(machine.audit_file(audit)).status is Status.OK
+    assert asyncio.run(machine.audit_file(tmp_path / "new" / "audit.jsonl")).status is Status.OK
+    assert list(tmp_path.iterdir()) == [audit]
+    assert audit.read_text() == "{}\n"
+
+
+def test_an_audit_file_that_cannot_be_written_is_found(tmp_path):
+    settings = MemoryEngineSettings.model_validate({"audit": {"file": "/proc/nope/audit.jsonl"}})
+
+    checks = {check.name: check for check in asyncio.run(report.examine(settings))}
+
+    assert checks["audit file"].status is Status.WARN
+    assert "audit.file" in checks["audit file"].fix
+    assert asyncio.run(machine.audit_file(tmp_path)).status is Status.WARN
 
 
 def test_a_server_that_does_not_answer_fails_the_examination(tmp_path):

@@ -2,12 +2,14 @@
 
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 
 from orchestrata_memory import errors
 from orchestrata_memory.cli import app
 from orchestrata_memory.cli.exits import ExitCode, exit_code_of
+from orchestrata_memory.tokens.registry import CounterRegistry
 from tests.cli.runner import run
 
 MISTAKES = [
@@ -158,6 +160,40 @@ def test_every_command_has_help_and_takes_json(name):
     assert outcome.code == 0
     assert "--json" in outcome.out
     assert "--config" in outcome.out
+
+
+@pytest.mark.parametrize("arguments", [(), ("bench",), ("servers",)])
+def test_a_command_alone_shows_its_help_and_no_error(arguments):
+    outcome = run(*arguments)
+
+    assert outcome.code == ExitCode.USAGE
+    assert "Usage: orchestrata-memory" in outcome.out + outcome.err
+    assert "\nerror:" not in f"\n{outcome.out}\n{outcome.err}"
+
+
+def test_the_version_is_that_of_the_package():
+    outcome = run("--version")
+
+    assert outcome.code == 0
+    assert outcome.out == f"orchestrata-memory {version('orchestrata-memory')}\n"
+
+
+def test_help_names_the_providers_and_what_counts_without_one():
+    shown = " ".join(run("summarize", "--help").out.replace("│", " ").split())
+
+    for provider in CounterRegistry().providers:
+        assert provider in shown
+    assert "or none: words" in shown
+
+
+@pytest.mark.parametrize("name", ["search", "find"])
+def test_filters_are_options_of_every_command_that_looks(name):
+    shown = run(name, "--help").out
+
+    for option in ("session", "task", "project", "portfolio"):
+        assert f"--in-{option}" in shown
+    assert "--from" in shown
+    assert "--of" in shown
 
 
 @pytest.mark.parametrize("name", ["latency", "locomo", "intents", "scale"])

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestrata_memory.cli.answers import Answer, show, table
+from orchestrata_memory.cli.answers import Answer, show, styled, table
 from orchestrata_memory.cli.command import command
 from orchestrata_memory.cli.exits import ExitCode
+from orchestrata_memory.cli.option_groups import OptionGroup
 from orchestrata_memory.cli.options import Options
 from orchestrata_memory.cli.runtime import settings_of
 
@@ -23,18 +25,6 @@ if TYPE_CHECKING:
 
 PANEL = "Sessions and files"
 
-BackendOption = Annotated[
-    str,
-    typer.Option(
-        "--backend",
-        help="embedded (own temporary servers), configured, or a graph's URI such as "
-        "neo4j://127.0.0.1:7687 (login from NEO4J_USERNAME and NEO4J_PASSWORD).",
-    ),
-]
-KeepOption = Annotated[
-    bool, typer.Option("--keep", help="Leave the memories on servers that are not temporary.")
-]
-EveryOption = Annotated[int, typer.Option("--every", min=1, help="Ask every n-th question only.")]
 FileArgument = Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="The data set.")]
 
 
@@ -45,15 +35,38 @@ class TierChoice(StrEnum):
     COLD = "cold"
 
 
-TierOption = Annotated[
-    TierChoice, typer.Option("--tier", help="hot: sessions stay open; cold: all are closed.")
-]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceOptions(OptionGroup):
+    """Where a bench runs."""
+
+    backend: Annotated[
+        str,
+        typer.Option(
+            "--backend",
+            help="embedded (own temporary servers), configured, or a graph's URI such as "
+            "neo4j://127.0.0.1:7687 (login from NEO4J_USERNAME and NEO4J_PASSWORD).",
+        ),
+    ] = "embedded"
+    keep: Annotated[
+        bool,
+        typer.Option("--keep", help="Leave the memories on servers that are not temporary."),
+    ] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionOptions(PlaceOptions):
+    """How the questions of a data set are asked."""
+
+    tier: Annotated[
+        TierChoice, typer.Option("--tier", help="hot: sessions stay open; cold: all are closed.")
+    ] = TierChoice.HOT
+    every: Annotated[int, typer.Option("--every", min=1, help="Ask every n-th question only.")] = 1
 
 
 async def latency(
     options: Options,
     *,
-    backend: BackendOption = "embedded",
+    place: PlaceOptions,
     samples: Annotated[
         int | None, typer.Option("--samples", min=10, help="Measurements a row; 1,000 if omitted.")
     ] = None,
@@ -61,19 +74,16 @@ async def latency(
     check: Annotated[
         bool, typer.Option("--check", help="Fail when a P95 is over the requirement's limit.")
     ] = False,
-    keep: KeepOption = False,
 ) -> Answer:
     """Measure every operation through the public interface, against its limits."""
-    from dataclasses import replace
-
     from orchestrata_memory.bench.environment import environment
     from orchestrata_memory.bench.latency import QUICK, Sizes, run_latency
     from orchestrata_memory.cli.progress import Bars
 
     sizes = QUICK if quick else Sizes()
     sizes = replace(sizes, samples=samples) if samples else sizes
-    async with environment(backend, settings_of(options)) as place:
-        report = await run_latency(place, sizes, Bars(), keep=keep)
+    async with environment(place.backend, settings_of(options)) as where:
+        report = await run_latency(where, sizes, Bars(), keep=place.keep)
     missed = report.misses()
     return Answer(
         document=report.document(),
@@ -112,7 +122,7 @@ def _latency_view(report: LatencyReport) -> list[RenderableType]:
             f"{report.sustained_stores:,} (ours: {STORES_PER_SECOND:,.0f}); cold had all "
             f"{report.cold_lag_s:.1f} s later"
         ),
-        f"[dim]{models}[/dim]",
+        styled(models, "dim"),
     ]
 
 
@@ -128,10 +138,7 @@ async def locomo(
     options: Options,
     *,
     file: FileArgument,
-    tier: TierOption = TierChoice.HOT,
-    every: EveryOption = 1,
-    backend: BackendOption = "embedded",
-    keep: KeepOption = False,
+    asking: QuestionOptions,
 ) -> Answer:
     """Ask LoCoMo's questions: are the turns that answer them among the first ten?"""
     from orchestrata_memory.bench.environment import environment
@@ -141,9 +148,14 @@ async def locomo(
 
     settings = settings_of(options)
     conversations = read_conversations(file, limit_bytes=settings.limits.content_bytes)
-    async with environment(backend, settings, promote=False) as place:
+    async with environment(asking.backend, settings, promote=False) as place:
         report = await run_locomo(
-            place, conversations, Bars(), tier=tier.value, every=every, keep=keep
+            place,
+            conversations,
+            Bars(),
+            tier=asking.tier.value,
+            every=asking.every,
+            keep=asking.keep,
         )
     return Answer(document=report.document(), view=show(*_locomo_view(report)))
 
@@ -171,10 +183,7 @@ async def ablation(
     options: Options,
     *,
     file: FileArgument,
-    tier: TierOption = TierChoice.HOT,
-    every: EveryOption = 1,
-    backend: BackendOption = "embedded",
-    keep: KeepOption = False,
+    asking: QuestionOptions,
 ) -> Answer:
     """Ask LoCoMo's questions with each ingredient of the ranking left out in turn."""
     from orchestrata_memory.bench.ablation import run_ablation
@@ -184,9 +193,14 @@ async def ablation(
 
     settings = settings_of(options)
     conversations = read_conversations(file, limit_bytes=settings.limits.content_bytes)
-    async with environment(backend, settings, promote=False) as place:
+    async with environment(asking.backend, settings, promote=False) as place:
         report = await run_ablation(
-            place, conversations, Bars(), tier=tier.value, every=every, keep=keep
+            place,
+            conversations,
+            Bars(),
+            tier=asking.tier.value,
+            every=asking.every,
+            keep=asking.keep,
         )
     rows = [
         (
@@ -208,10 +222,7 @@ async def intents(
     options: Options,
     *,
     file: FileArgument,
-    tier: TierOption = TierChoice.HOT,
-    every: EveryOption = 1,
-    backend: BackendOption = "embedded",
-    keep: KeepOption = False,
+    asking: QuestionOptions,
 ) -> Answer:
     """Ask CLINC150's queries: precision@10, beside that of an exact cosine."""
     from orchestrata_memory.bench.environment import environment
@@ -220,8 +231,10 @@ async def intents(
     from orchestrata_memory.cli.progress import Bars
 
     data = read_intents(file)
-    async with environment(backend, settings_of(options), promote=False) as place:
-        report = await run_intents(place, data, Bars(), tier=tier.value, every=every, keep=keep)
+    async with environment(asking.backend, settings_of(options), promote=False) as place:
+        report = await run_intents(
+            place, data, Bars(), tier=asking.tier.value, every=asking.every, keep=asking.keep
+        )
     timing = timing_of(report.replies)
     rows = [("search", report.precision_at_10), ("exact cosine", report.exact_precision_at_10)]
     return Answer(
@@ -251,8 +264,7 @@ async def scale(
     ] = "1000,10000,100000",
     tier: Annotated[ScaleTier, typer.Option("--tier", help="Which tier grows.")] = ScaleTier.BOTH,
     queries: Annotated[int, typer.Option("--queries", min=10, help="Searches a size.")] = 200,
-    backend: BackendOption = "embedded",
-    keep: KeepOption = False,
+    place: PlaceOptions,
 ) -> Answer:
     """Grow a store of generated texts with known neighbours, and measure at each size."""
     steps = _sizes(sizes)
@@ -264,15 +276,15 @@ async def scale(
     reports = []
     for name in ("hot", "cold"):
         if tier in {ScaleTier.BOTH, name}:
-            async with environment(backend, settings, promote=False) as place:
+            async with environment(place.backend, settings, promote=False) as where:
                 reports.append(
                     await run_scale(
-                        place,
+                        where,
                         steps,
                         Bars(),
                         tier="hot" if name == "hot" else "cold",
                         queries=queries,
-                        keep=keep,
+                        keep=place.keep,
                     )
                 )
     documents = {report.tier: report.document() for report in reports}
@@ -318,9 +330,10 @@ def _scale_view(report: ScaleReport) -> list[RenderableType]:
     ]
     return [
         table(f"{report.backend}, {report.tier}", columns, rows),
-        (
-            "[dim]recall@10 of a search for known neighbours / of the vector look-up against an "
-            "exact scan, over all / within one session[/dim]"
+        styled(
+            "recall@10 of a search for known neighbours / of the vector look-up against an exact "
+            "scan, over all / within one session",
+            "dim",
         ),
         _growth(report),
     ]

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from orchestrata_memory.cli.answers import Answer, plain, show, table
+from orchestrata_memory.cli.answers import Answer, counted, plain, show, table
 from orchestrata_memory.cli.arguments import LimitOption
 from orchestrata_memory.cli.command import command
 from orchestrata_memory.cli.exits import ExitCode
@@ -41,7 +41,7 @@ async def dead_letters(
             "dead_letters": [plain(letter) for letter in letters],
             "revived": revived,
         },
-        view=show(drawn, *([f"revived {revived}"] if revive else [])),
+        view=show(drawn, *([f"revived {counted(revived, 'dead letter')}"] if revive else [])),
         exit_code=ExitCode.OK if rows or revived else ExitCode.NOTHING,
     )
 

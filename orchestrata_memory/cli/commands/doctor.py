@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from orchestrata_memory.cli.answers import Answer, plain, show
+from orchestrata_memory.cli.answers import Answer, plain, show, styled, visible
 from orchestrata_memory.cli.command import command
 from orchestrata_memory.cli.exits import ExitCode
 from orchestrata_memory.cli.options import Options
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from orchestrata_memory.cli.doctor.check import Check
 
 PANEL = "This machine"
-_MARKS = {"ok": "[green]ok[/green]", "warn": "[yellow]warn[/yellow]", "fail": "[red]fail[/red]"}
+_STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
 async def doctor(options: Options) -> Answer:
@@ -35,22 +35,25 @@ async def doctor(options: Options) -> Answer:
 
 
 def _drawn(checks: list[Check]) -> RenderableType:
-    from rich.markup import escape
     from rich.table import Table
+    from rich.text import Text
 
     drawn = Table(header_style="bold")
-    for column in ("", "what", "found", "what to do"):
+    for column in ("", "what", "found, and what to do"):
         drawn.add_column(column, overflow="fold")
     for check in checks:
-        cells = (check.name, check.detail, check.fix)
-        drawn.add_row(_MARKS[check.status], *(escape(cell) for cell in cells))
+        style = _STYLES[check.status]
+        found = Text(visible(check.detail))
+        if check.fix:
+            found.append(f"\n→ {visible(check.fix)}", style=style)
+        drawn.add_row(Text(check.status, style=style), check.name, found)
     return drawn
 
 
-def _verdict(*, healthy: bool) -> str:
+def _verdict(*, healthy: bool) -> RenderableType:
     if healthy:
-        return "[green]the engine can run here[/green]"
-    return "[red]the engine cannot run here yet: mend what failed[/red]"
+        return styled("the engine can run here", "green")
+    return styled("the engine cannot run here yet: mend what failed", "red")
 
 
 def register(app: typer.Typer) -> None:

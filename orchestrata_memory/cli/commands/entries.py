@@ -18,6 +18,7 @@ from orchestrata_memory.cli.arguments import (
 )
 from orchestrata_memory.cli.command import command
 from orchestrata_memory.cli.exits import ExitCode
+from orchestrata_memory.cli.missing import graph_is_away, waiting_note
 from orchestrata_memory.cli.options import Options
 from orchestrata_memory.cli.runtime import engine_for
 from orchestrata_memory.errors import MemoryNotFoundError
@@ -29,10 +30,10 @@ if TYPE_CHECKING:
 PANEL = "Memories"
 
 
-def _stored(entry: MemoryEntry, verb: str) -> Answer:
+def _stored(entry: MemoryEntry, verb: str, *, waits: bool) -> Answer:
     return Answer(
-        document={"entry": entry_document(entry)},
-        view=show(f"{verb} [bold]{entry.key}[/bold]", entry_table(entry)),
+        document={"entry": entry_document(entry), "waits_for_graph": waits},
+        view=show(f"{verb} {entry.key}", entry_table(entry), *waiting_note(waits=waits)),
     )
 
 
@@ -53,7 +54,8 @@ async def store(
         entry = await engine.store(
             text, key=key, tags=tags, metadata=described, classification=classification
         )
-    return _stored(entry, "stored")
+        waits = await graph_is_away(engine)
+    return _stored(entry, "stored", waits=waits)
 
 
 async def get(
@@ -114,16 +116,19 @@ async def update(
             metadata=described,
             classification=classification,
         )
-    return _stored(entry, "updated")
+        waits = await graph_is_away(engine)
+    return _stored(entry, "updated", waits=waits)
 
 
 async def delete(options: Options, key: KeyArgument) -> Answer:
     """Delete an own memory for good."""
     async with engine_for(options) as engine:
         deleted = await engine.delete(key)
+        waits = deleted and await graph_is_away(engine)
+    told = f"deleted {key}" if deleted else f"no memory has the key {key!r}"
     return Answer(
-        document={"key": key, "deleted": deleted},
-        view=show("deleted" if deleted else f"no memory has the key {key!r}"),
+        document={"key": key, "deleted": deleted, "waits_for_graph": waits},
+        view=show(told, *waiting_note(waits=waits)),
         exit_code=ExitCode.OK if deleted else ExitCode.NOTHING,
     )
 

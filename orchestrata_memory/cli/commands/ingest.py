@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestrata_memory.cli.answers import Answer, Json, show, table
+from orchestrata_memory.cli.answers import Answer, Json, counted, show, styled, table
 from orchestrata_memory.cli.arguments import ClassificationOption
 from orchestrata_memory.cli.command import command
 from orchestrata_memory.cli.exits import ExitCode
+from orchestrata_memory.cli.missing import waiting_note
 from orchestrata_memory.cli.options import Options
 from orchestrata_memory.cli.runtime import engine_for, settings_of
 from orchestrata_memory.models import MemoryClassification
@@ -58,7 +59,8 @@ async def ingest(
     """Store what files hold: a message, turn or paragraph is a memory.
 
     Sessions and projects that a file names are used; else --session and --project, else the
-    session is named after the file.
+    session is named after the file. When something is refused, the rest is stored all the same,
+    and the exit code is 2.
     """
     from orchestrata_memory.cli.ingesting import Ingest, read_sources
     from orchestrata_memory.cli.progress import Bars
@@ -96,6 +98,8 @@ def _document(report: IngestReport) -> Json:
         "seconds": round(report.seconds, 3),
         "entries_per_s": round(report.entries / report.seconds, 1) if report.seconds else 0.0,
         "settle_seconds": round(report.settle_seconds, 3),
+        "settled": report.settled,
+        "waits_for_graph": report.waits_for_graph,
         "files": [
             {
                 "path": str(file.path),
@@ -119,17 +123,27 @@ def _view(report: IngestReport) -> list[RenderableType]:
     lines: list[RenderableType] = [
         table("", columns, rows),
         (
-            f"{report.entries:,} entries in {report.seconds:.1f} s ({rate:,.0f} a second); "
-            f"the graph had them {report.settle_seconds:.1f} s later"
+            f"{counted(report.entries, 'memory', 'memories')} in {report.seconds:.1f} s "
+            f"({rate:,.0f} a second); {_settled(report)}"
         ),
+        *waiting_note(waits=report.waits_for_graph),
     ]
     if report.closed_sessions:
         lines.append(
-            f"closed {report.closed_sessions:,} sessions: {report.migrated:,} memories moved"
+            f"closed {counted(report.closed_sessions, 'session')}: "
+            f"{counted(report.migrated, 'memory', 'memories')} moved to the graph"
         )
     refusals = [refusal for file in report.files for refusal in file.refused]
-    lines += [f"[red]refused[/red] {key}: {why}" for key, why in refusals[:_SHOWN_REFUSALS]]
+    lines += [styled(f"refused {key}: {why}", "red") for key, why in refusals[:_SHOWN_REFUSALS]]
+    if len(refusals) > _SHOWN_REFUSALS:
+        lines.append(styled(f"and {len(refusals) - _SHOWN_REFUSALS:,} more refused", "red"))
     return lines
+
+
+def _settled(report: IngestReport) -> str:
+    if report.settled:
+        return f"the graph had all of it {report.settle_seconds:.1f} s later"
+    return f"the graph did not have all of it within {report.settle_seconds:.1f} s"
 
 
 def register(app: typer.Typer) -> None:

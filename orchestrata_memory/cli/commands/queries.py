@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from orchestrata_memory.cli.answers import (
     Answer,
+    counted,
     entries_table,
     entry_document,
     plain,
     shorten,
     show,
+    styled,
     table,
 )
-from orchestrata_memory.cli.arguments import (
-    From,
-    InPortfolio,
-    InProject,
-    InSession,
-    InTask,
-    KeyArgument,
-    LimitOption,
-    OfVolk,
-    TagsOption,
-    To,
-    scope_of,
-)
+from orchestrata_memory.cli.arguments import KeyArgument, LimitOption, ScopeOptions, TagsOption
 from orchestrata_memory.cli.command import command
 from orchestrata_memory.cli.exits import ExitCode
+from orchestrata_memory.cli.hearing import hearing
+from orchestrata_memory.cli.missing import degraded, degraded_note
 from orchestrata_memory.cli.options import Options
 from orchestrata_memory.cli.runtime import engine_for
+from orchestrata_memory.interfaces import Topic
 from orchestrata_memory.models import (
     InjectionStrategy,
     MemoryEntry,
@@ -66,38 +60,34 @@ async def search(
         typer.Option(help="0 to 1; for entries that hold no word of the query."),
     ] = 0.7,
     explain: Annotated[bool, typer.Option("--explain", help="Show how scores came about.")] = False,
-    in_session: InSession = None,
-    in_task: InTask = None,
-    in_project: InProject = None,
-    in_portfolio: InPortfolio = None,
-    of: OfVolk = None,
-    date_from: From = None,
-    date_to: To = None,
+    filters: ScopeOptions,
 ) -> Answer:
-    """Find memories by words and meaning, best first."""
-    scope = scope_of(
-        session=in_session,
-        task=in_task,
-        project=in_project,
-        portfolio=in_portfolio,
-        volk=of,
-        date_from=date_from,
-        date_to=date_to,
-    )
-    async with engine_for(options) as engine:
+    """Find memories by words and meaning, best first.
+
+    With a tier away the others answer; `degraded` (with --json) names what is missing.
+    """
+    scope = filters.scope()
+    async with engine_for(options) as engine, hearing(engine, Topic.SEARCH_COMPLETED) as heard:
         entries = await engine.search(
             query, scope=scope, limit=limit, min_similarity=min_similarity, explain=explain
         )
-    more = [_explanation(entry) for entry in entries if entry.explanation is not None]
-    return _found(entries, "Found", *more)
+    missing = degraded(heard)
+    explained = [_explanation(entry) for entry in entries if entry.explanation is not None]
+    found = _found(entries, "Found", *explained, *degraded_note(missing))
+    nothing = ExitCode.NOTHING if missing is None else ExitCode.UNAVAILABLE
+    return replace(
+        found,
+        document={**found.document, "degraded": missing},
+        exit_code=ExitCode.OK if entries else nothing,
+    )
 
 
 def _explanation(entry: MemoryEntry) -> RenderableType:
     explanation = entry.explanation
     assert explanation is not None  # noqa: S101 - the caller looked
     rows = [
-        (f"{group} {name}", weight, value, weight * value)
-        for group, parts in (("", explanation.parts), ("match:", explanation.match))
+        (group + name.replace("_", " "), weight, value, weight * value)
+        for group, parts in (("", explanation.parts), ("match: ", explanation.match))
         for name, (weight, value) in parts.items()
     ]
     terms = ", ".join(explanation.terms) or "none"
@@ -111,24 +101,10 @@ async def find(
     tags: TagsOption = None,
     match_any: Annotated[bool, typer.Option("--any", help="Any of the tags, not all.")] = False,
     limit: LimitOption = 10,
-    in_session: InSession = None,
-    in_task: InTask = None,
-    in_project: InProject = None,
-    in_portfolio: InPortfolio = None,
-    of: OfVolk = None,
-    date_from: From = None,
-    date_to: To = None,
+    filters: ScopeOptions,
 ) -> Answer:
     """List memories by tags, session, task, project, owner or dates, newest first."""
-    scope = scope_of(
-        session=in_session,
-        task=in_task,
-        project=in_project,
-        portfolio=in_portfolio,
-        volk=of,
-        date_from=date_from,
-        date_to=date_to,
-    )
+    scope = filters.scope()
     async with engine_for(options) as engine:
         entries = await engine.find(
             tags=tags, match="any" if match_any else "all", scope=scope, limit=limit
@@ -189,7 +165,7 @@ async def summarize(
         document["key"] = stored.key
     return Answer(
         document=document,
-        view=show(*_summary_view(summary), f"stored as {stored.key}" if stored else ""),
+        view=show(*_summary_view(summary), *([f"stored as {stored.key}"] if stored else [])),
         exit_code=ExitCode.OK if summary.source_count else ExitCode.NOTHING,
     )
 
@@ -201,15 +177,13 @@ def _summary_document(summary: MemorySummary, context: str) -> dict[str, object]
 
 
 def _summary_view(summary: MemorySummary) -> list[RenderableType]:
-    from rich.markup import escape
-
     if not summary.source_count:
         return ["nothing to summarize"]
     figures = (
-        f"[dim]{summary.token_count} tokens by {summary.counter}, {summary.method}, from "
-        f"{summary.source_count} memories, {summary.omitted} left out[/dim]"
+        f"{counted(summary.token_count, 'token')} by {summary.counter}, {summary.method}, from "
+        f"{counted(summary.source_count, 'memory', 'memories')}, {summary.omitted:,} left out"
     )
-    return [escape(summary.content), figures]
+    return [summary.content, styled(figures, "dim")]
 
 
 async def inject(
@@ -227,13 +201,14 @@ async def inject(
     from orchestrata_memory.interfaces import CXPPacket
 
     packet = CXPPacket(source="CLI", target=options.caller, payload=task_text)
-    async with engine_for(options) as engine:
+    async with engine_for(options) as engine, hearing(engine, Topic.SEARCH_COMPLETED) as heard:
         result = await engine.inject(packet, task_text, budget_tokens=budget, strategy=strategy)
+    missing = degraded(heard)
     context = packet.metadata.get("memory_context", {})
-    used = f"[dim]{result.tokens_used} of {result.token_budget} tokens, {result.remaining} left[/]"
+    used = f"{result.tokens_used} of {result.token_budget} tokens, {result.remaining} left"
     return Answer(
-        document={"memory_context": context, "remaining": result.remaining},
-        view=show(*_summary_view(result.summary), used),
+        document={"memory_context": context, "remaining": result.remaining, "degraded": missing},
+        view=show(*_summary_view(result.summary), styled(used, "dim"), *degraded_note(missing)),
         exit_code=ExitCode.OK if result.summary.source_count else ExitCode.NOTHING,
     )
 
@@ -253,10 +228,9 @@ def _lineage_document(item: MemoryLineage) -> dict[str, object]:
 
 
 def _lineage_tree(item: MemoryLineage) -> RenderableType:
-    from rich.markup import escape
     from rich.tree import Tree
 
-    tree = Tree(escape(f"{item.entry.key}: {shorten(item.entry.content, 80)}"))
+    tree = Tree(styled(f"{item.entry.key}: {shorten(item.entry.content, 80)}"))
     for source in item.sources:
         tree.add(_lineage_tree(source))
     return tree

@@ -32,7 +32,7 @@ async def status(options: Options) -> Answer:
     servers = _servers(options)
     states = await servers.status()
     rows = [
-        (name, state.phase, state.address, state.server_pid or None, state.data)
+        (name, state.phase, state.address, str(state.server_pid or ""), state.data)
         for name, state in states.items()
     ]
     running = any(state.running for state in states.values())

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from orchestrata_memory.cli.answers import Answer, show
+from orchestrata_memory.cli.answers import Answer, counted, show
 from orchestrata_memory.cli.closing import close_session
 from orchestrata_memory.cli.command import command
 from orchestrata_memory.cli.exits import ExitCode
@@ -34,9 +34,10 @@ async def close(
         if not await engine.parts.governance.is_registered(caller):
             raise MemoryAccessDeniedError(caller, "registered", reason="it is not registered")
         closed = await close_session(engine, session)
-    text = f"closed {session}: {closed.migrated} memories moved to the graph"
+    moved = counted(closed.migrated, "memory", "memories")
+    text = f"closed {session}: {moved} moved to the graph"
     if closed.reasons:
-        text += f", {closed.failed} are tried again later ({'; '.join(closed.reasons)})"
+        text += f", {closed.failed:,} to be tried again later ({'; '.join(closed.reasons)})"
     return Answer(
         document={
             "session_id": session,

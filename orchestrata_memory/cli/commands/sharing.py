@@ -10,8 +10,10 @@ from orchestrata_memory.cli.answers import Answer, entry_document, plain, show, 
 from orchestrata_memory.cli.arguments import KeyArgument, LimitOption, moment
 from orchestrata_memory.cli.command import command
 from orchestrata_memory.cli.exits import ExitCode
+from orchestrata_memory.cli.missing import graph_is_away, waiting_note
 from orchestrata_memory.cli.options import Options
 from orchestrata_memory.cli.runtime import engine_for
+from orchestrata_memory.models import AuditRecord, MemoryEntry
 
 PANEL = "Rights and the audit trail"
 
@@ -22,19 +24,21 @@ async def share(options: Options, key: KeyArgument, other: VolkArgument) -> Answ
     """Let another Volk read an own memory."""
     async with engine_for(options) as engine:
         entry = await engine.share(key, other)
-    return Answer(
-        document={"entry": entry_document(entry)},
-        view=show(f"{key} is shared with {', '.join(entry.shared_with)}"),
-    )
+        return _readers(entry, waits=await graph_is_away(engine))
 
 
 async def unshare(options: Options, key: KeyArgument, other: VolkArgument) -> Answer:
     """Take back that another Volk may read an own memory."""
     async with engine_for(options) as engine:
         entry = await engine.unshare(key, other)
+        return _readers(entry, waits=await graph_is_away(engine))
+
+
+def _readers(entry: MemoryEntry, *, waits: bool) -> Answer:
     readers = ", ".join(entry.shared_with) or "nobody"
     return Answer(
-        document={"entry": entry_document(entry)}, view=show(f"{key} is shared with {readers}")
+        document={"entry": entry_document(entry), "waits_for_graph": waits},
+        view=show(f"{entry.key} is shared with {readers}", *waiting_note(waits=waits)),
     )
 
 
@@ -62,7 +66,9 @@ async def revoke(options: Options, other: VolkArgument) -> Answer:
         revoked = await engine.revoke(other)
     return Answer(
         document={"delegate": other, "revoked": bool(revoked)},
-        view=show("revoked" if revoked else f"{options.caller} does not delegate to {other}"),
+        view=show(
+            f"revoked from {other}" if revoked else f"{options.caller} does not delegate to {other}"
+        ),
         exit_code=ExitCode.OK if revoked else ExitCode.NOTHING,
     )
 
@@ -71,9 +77,9 @@ async def audit(options: Options, key: KeyArgument, limit: LimitOption = 100) ->
     """Show who did what to a memory, by which rule, with what outcome."""
     async with engine_for(options) as engine:
         records = await engine.audit_trail(key, limit=limit)
-    columns = ("when", "operation", "who", "rule", "outcome", "detail")
+    columns = ("when", "operation", "who", "outcome", "rule and detail")
     rows = [
-        (item.at, item.operation, item.volk_id, item.rule, item.outcome, item.detail)
+        (item.at, item.operation, item.volk_id, item.outcome, _rule_and_detail(item))
         for item in records
     ]
     return Answer(
@@ -81,6 +87,10 @@ async def audit(options: Options, key: KeyArgument, limit: LimitOption = 100) ->
         view=show(table(f"Audit trail of {key}", columns, rows) if rows else "nothing on record"),
         exit_code=ExitCode.OK if rows else ExitCode.NOTHING,
     )
+
+
+def _rule_and_detail(item: AuditRecord) -> str:
+    return f"{item.rule}\n{item.detail}" if item.detail else item.rule
 
 
 def register(app: typer.Typer) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import platform
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 import psutil
@@ -82,24 +83,55 @@ async def prolog() -> Check:
 async def data_dir(configured: Path | None) -> Check:
     """Where embedded servers and the spare audit file live."""
     folder = configured or default_data_dir()
-    existing = next(path for path in (folder, *folder.parents) if path.exists())
     fix = f"choose another with --data-dir or {DATA_DIR_VARIABLE}"
-    if not existing.is_dir():
-        return fail("data directory", f"{existing} is not a folder", fix)
     try:
+        existing = _tried(folder)
         free = shutil.disk_usage(existing).free
-        writable = _may_write(existing)
     except OSError as error:
-        return fail("data directory", f"{folder}: {error.strerror}", fix)
-    if not writable:
-        return fail("data directory", f"{folder} cannot be written", fix)
+        return fail("data directory", f"{folder} cannot be made or written: {error.strerror}", fix)
     detail = f"{folder} ({free / (1 << 30):.0f} GiB free)"
     if free < _LEAST_FREE_BYTES:
         return warn("data directory", detail, f"free some space, or {fix}")
     return ok("data directory", detail)
 
 
-def _may_write(folder: Path) -> bool:
-    import os
+async def audit_file(file: Path) -> Check:
+    """The configured file that takes the audit trail while Redis is away."""
+    try:
+        _tried_file(file)
+    except OSError as error:
+        fix = "set runtime.memory_engine.audit.file: with Redis away, every operation would fail"
+        return warn("audit file", f"{file} cannot be written: {error.strerror}", fix)
+    return ok("audit file", str(file))
 
-    return os.access(folder, os.W_OK | os.X_OK)
+
+def _tried(folder: Path) -> Path:
+    """The part of the path that exists, after a file could be made in it, which is gone again.
+
+    Asking for permissions is not enough: there are places where root has all of them and yet
+    nothing can be made.
+
+    Raises:
+        OSError: It could not.
+    """
+    existing = next(
+        path for path in (folder.absolute(), *folder.absolute().parents) if _is_there(path)
+    )
+    with tempfile.TemporaryDirectory(prefix=".orchestrata-memory-", dir=existing) as trial:
+        (Path(trial) / "entry").write_bytes(b"x")
+    return existing
+
+
+def _tried_file(file: Path) -> None:
+    """Like `_tried`; a file that exists is opened, and stays as it is."""
+    _tried(file.parent)
+    if file.exists():
+        file.open("ab").close()
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True

@@ -14,11 +14,14 @@ def looks(settings: MemoryEngineSettings) -> dict[str, Look]:
     """Every check by name, ready to be made."""
     embedding = settings.embedding
     needs_graph = settings.graph.uri is None
+    audit = settings.audit.file
+    audit_file = {} if audit is None else {"audit file": partial(machine.audit_file, audit)}
     return {
         "Python": machine.python,
         "machine": partial(machine.machine, needs_embedded_graph=needs_graph),
         "SWI-Prolog": machine.prolog,
         "data directory": partial(machine.data_dir, settings.embedded.data_dir),
+        **audit_file,
         "Redis": partial(servers.redis, settings.redis, settings.embedded),
         "graph": partial(servers.graph, settings.graph),
         "model": partial(models.model_files, embedding),

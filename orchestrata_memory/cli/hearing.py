@@ -1,0 +1,32 @@
+"""Hearing what the engine says on the kernel's bus while it works."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from orchestrata_memory.interfaces import SystemEvent, Topic
+
+if TYPE_CHECKING:
+    from orchestrata_memory.engine.engine import MemoryEngine
+
+_LISTENER = "CLI:HEARING"
+
+
+@asynccontextmanager
+async def hearing(engine: MemoryEngine, *topics: Topic) -> AsyncIterator[list[SystemEvent]]:
+    """Events of these topics, in a list that grows until the block ends."""
+    heard: list[SystemEvent] = []
+
+    async def hear(event: SystemEvent) -> None:
+        heard.append(event)
+
+    bus = engine.kernel.event_bus
+    for topic in topics:
+        await bus.subscribe(topic, hear, subscriber_id=_LISTENER)
+    try:
+        yield heard
+    finally:
+        for topic in topics:
+            await bus.unsubscribe(topic, subscriber_id=_LISTENER)

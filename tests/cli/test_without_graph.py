@@ -1,0 +1,65 @@
+"""With the graph away, writes say that they wait and searches that they are not complete."""
+
+import json
+
+import pytest
+
+from orchestrata_memory.cli.exits import ExitCode
+from tests.cli.runner import run
+
+pytestmark = pytest.mark.servers
+
+
+@pytest.fixture(scope="module")
+def lonely(tmp_path_factory):
+    """Runs commands with an embedded Redis and a graph that nobody listens for."""
+    env = {
+        "ORCHESTRATA_MEMORY_DATA_DIR": str(tmp_path_factory.mktemp("lonely")),
+        "ORCHESTRATA_MEMORY__EMBEDDED__LINGER_SECONDS": "120",
+        "ORCHESTRATA_MEMORY__EMBEDDING__BACKEND": "hashing",
+        "ORCHESTRATA_MEMORY__GRAPH__URI": "bolt://127.0.0.1:1",
+        "ORCHESTRATA_MEMORY__GOVERNANCE__VOLKS": json.dumps({"USR:LOCAL": [], "ENG:BETA": []}),
+    }
+    yield lambda *arguments: run(*arguments, env=env)
+    run("servers", "stop", "--force", env=env)
+
+
+def test_what_is_written_says_that_it_waits(lonely):
+    stored = lonely("store", "the ferry is late", "--json").json
+    key = stored["entry"]["key"]
+    shown = lonely("store", "the ferry is early")
+
+    assert stored["waits_for_graph"] is True
+    assert shown.code == ExitCode.OK
+    assert "waits in the outbox" in " ".join(shown.out.split())
+    for arguments in (
+        ("update", key, "--content", "the ferry is full"),
+        ("share", key, "ENG:BETA"),
+        ("unshare", key, "ENG:BETA"),
+        ("delete", key),
+    ):
+        assert lonely(*arguments, "--json").json["waits_for_graph"] is True
+
+
+def test_a_search_says_what_did_not_answer(lonely):
+    lonely("store", "the lighthouse is dark")
+
+    found = lonely("search", "lighthouse", "--json")
+    shown = lonely("search", "lighthouse")
+    nothing = lonely("search", "submarine", "--min-similarity", "1", "--json")
+
+    assert found.code == ExitCode.OK
+    assert found.json["count"] == 1
+    assert "graph" in found.json["degraded"]
+    assert "which did not answer" in shown.out
+    assert nothing.code == ExitCode.UNAVAILABLE
+    assert nothing.json["results"] == []
+
+
+def test_an_ingest_does_not_say_that_the_graph_has_it(lonely, tmp_path):
+    file = tmp_path / "notes.txt"
+    file.write_text("One paragraph about tides.")
+
+    report = lonely("ingest", file, "--keys", "generated", "--json").json
+
+    assert (report["stored"], report["settled"], report["waits_for_graph"]) == (1, False, True)
