@@ -29,6 +29,11 @@ async def gather_health(parts: Parts, operations: Wired) -> ComponentHealth:
     return ComponentHealth(status=worst, parts=health)
 
 
+async def graph_answers(parts: Parts) -> bool:
+    """Whether the cold tier would take a write now; when not, writes wait in the outbox."""
+    return (await _ask(parts.cold.health())).status is HealthStatus.HEALTHY
+
+
 async def _ask(question: Awaitable[PartHealth]) -> PartHealth:
     try:
         async with asyncio.timeout(_PATIENCE_SECONDS):

@@ -12,7 +12,7 @@ from orchestrata_memory.config.settings import MemoryEngineSettings
 from orchestrata_memory.embedded.servers import EmbeddedAddresses
 from orchestrata_memory.engine.background import to_the_end
 from orchestrata_memory.engine.doorway import Clock, utc_now
-from orchestrata_memory.engine.health import gather_health
+from orchestrata_memory.engine.health import gather_health, graph_answers
 from orchestrata_memory.engine.notices import Notices
 from orchestrata_memory.engine.parts import Parts, ServerSource
 from orchestrata_memory.engine.wiring import Wired, wire
@@ -33,6 +33,9 @@ from orchestrata_memory.interfaces import (
 from orchestrata_memory.models import SYSTEM_VOLK
 
 log = logging.getLogger(__name__)
+
+_AWAY_SECONDS = 2.0
+"""How long stopping waits for a graph that does not answer: the outbox is safe without."""
 
 
 class Phase(Enum):
@@ -162,6 +165,8 @@ class EngineLifecycle(IComponent):
 
     async def _drain(self, timeout_seconds: float) -> None:
         try:
+            if not await graph_answers(self.parts):
+                timeout_seconds = min(timeout_seconds, _AWAY_SECONDS)
             if not await self._settle(timeout_seconds):
                 log.warning("stopping with an outbox that is not empty; it goes on at next start")
         except MemoryEngineError as error:
