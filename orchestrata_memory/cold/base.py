@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from sys import intern
 from typing import Protocol
 
 import numpy as np
@@ -85,21 +86,56 @@ class ColdQuery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ColdHit:
-    """A memory found in the graph.
+class ColdDocument:
+    """What a search reads of one version of a memory; shared between searches, so never changed.
 
     Attributes:
-        terms: Its index terms, joined by blanks.
-        cosine: Cosine with the query vector; None without a query vector or a stored one.
+        terms: Its index terms in text order, duplicates kept.
+        speaker, occurred_at, relevance: As the record says, worked out once.
         tokens: Packed token vectors, or None.
         model: Model of the vectors, or None.
     """
 
     record: MemoryRecord
-    terms: str
-    cosine: float | None = None
+    terms: tuple[str, ...]
+    speaker: str
+    occurred_at: datetime
+    relevance: float | None
     tokens: bytes | None = None
     model: str | None = None
+
+    @classmethod
+    def of(
+        cls, record: MemoryRecord, terms: Iterable[str], *, tokens: bytes | None, model: str | None
+    ) -> ColdDocument:
+        """A document of a record. Its terms are kept once for all documents that hold them."""
+        return cls(
+            record=record,
+            terms=tuple(map(intern, terms)),
+            speaker=record.speaker,
+            occurred_at=record.occurred_at,
+            relevance=record.relevance,
+            tokens=tokens,
+            model=model,
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class ColdHit:
+    """A memory found in the graph.
+
+    Not frozen, as that takes three times as long to make and a search makes hundreds.
+
+    Attributes:
+        cosine: Cosine with the query vector; None without a query vector or a stored one.
+    """
+
+    document: ColdDocument
+    cosine: float | None = None
+
+    @property
+    def record(self) -> MemoryRecord:
+        return self.document.record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Candidates for a search: keyword and vector look-up side by side, then their records.
+"""Candidates for a search: keyword and vector look-up side by side, then their documents.
 
 Filters hold before every cut. A small scope (or a caller who may read little) is scanned exactly;
 otherwise the index gives more and more of its nearest until enough of them pass, and when that
@@ -7,7 +7,7 @@ gets dearer than a scan, the scan decides. So "exhausted" is said only when it i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
@@ -18,14 +18,13 @@ from numpy.typing import NDArray
 from orchestrata_memory.cold.base import ColdCandidates, ColdHit, ColdQuery, Readable
 from orchestrata_memory.cold.connection import GraphConnection
 from orchestrata_memory.cold.dialect import Row, SearchIndexes
+from orchestrata_memory.cold.documents import Documents
 from orchestrata_memory.cold.filters import UNFILTERED, Filters, filters_of
 from orchestrata_memory.cold.lucene import any_of
 from orchestrata_memory.cold.queries import query
-from orchestrata_memory.cold.record_cache import RecordCache
-from orchestrata_memory.cold.rows import hit_from, is_whole
-from orchestrata_memory.cold.together import side_by_side
 from orchestrata_memory.cold.vector_index import VectorIndex
 from orchestrata_memory.cold.vectors import VectorReader
+from orchestrata_memory.concurrency import side_by_side
 from orchestrata_memory.models import MemoryScope
 
 SCAN_LIMIT = 600
@@ -49,11 +48,11 @@ _Reached = tuple[MemoryScope, Readable | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    keys: tuple[str, ...]
+    rows: tuple[Row, ...]
     exhausted: bool
 
 
-_NOTHING = _Found(keys=(), exhausted=True)
+_NOTHING = _Found(rows=(), exhausted=True)
 
 
 class CandidateFinder:
@@ -78,9 +77,9 @@ class CandidateFinder:
         self._indexes = indexes
         self._vector_index = vector_index
         self._known_total = 0, 0.0
-        self._records = RecordCache()
         self._enough: dict[_Reached, int] = {}
         self._reader = VectorReader(connection, dimension=dimension)
+        self._documents = Documents(connection, self._reader)
 
     async def candidates(self, asked: ColdQuery) -> ColdCandidates:
         """See `ColdStore.candidates`.
@@ -90,11 +89,11 @@ class CandidateFinder:
         filters = filters_of(asked.scope, asked.readable)
         vector = self._reader.comparable(asked.vector)
         by_keyword, by_vector = await side_by_side(
-            (self._by_keyword(asked, filters), self._by_vector(asked, filters, vector))
+            (self._by_keyword(asked, filters, vector), self._by_vector(asked, filters, vector))
         )
-        keys = list(dict.fromkeys((*by_keyword.keys, *by_vector.keys)))
+        found = _once((*by_keyword.rows, *by_vector.rows))
         return ColdCandidates(
-            hits=tuple(await self._hits("hits_by_key", {"keys": keys}, filters, vector)),
+            hits=tuple(await self._documents.hits(found, filters, vector)),
             keyword_exhausted=by_keyword.exhausted,
             vector_exhausted=by_vector.exhausted,
         )
@@ -103,42 +102,30 @@ class CandidateFinder:
         self, slots: Sequence[str], vector: NDArray[np.float32] | None
     ) -> list[ColdHit]:
         """The memories at the slots."""
-        given = self._reader.comparable(vector)
-        return await self._hits("hits_by_slot", {"slots": slots}, UNFILTERED, given)
-
-    async def _hits(
-        self,
-        name: str,
-        wanted: Mapping[str, Sequence[str]],
-        filters: Filters,
-        vector: list[float] | None,
-    ) -> list[ColdHit]:
-        if not any(wanted.values()):
+        if not slots:
             return []
-        rows = await self._reader.read(name, filters, vector, wanted)
-        return [self._hit(row) for (hits,) in rows for row in hits if is_whole(row[0])]
-
-    def _hit(self, row: Row) -> ColdHit:
-        similarity = row[2]
-        cosine = None if similarity is None else self._connection.dialect.cosine(similarity)
-        return hit_from(row, self._records.record(row[0]), cosine)
+        given = self._reader.comparable(vector)
+        rows = await self._found("found_by_slot", UNFILTERED, given, {"slots": slots})
+        return await self._documents.hits(rows, UNFILTERED, given)
 
     # --- by keyword ----------------------------------------------------------------------
-    async def _by_keyword(self, asked: ColdQuery, filters: Filters) -> _Found:
-        queries = any_of(asked.terms)
-        if not queries:
-            return _NOTHING
-        found = await side_by_side(self._by_lucene(asked, filters, text) for text in queries)
-        keys = dict.fromkeys(key for part in found for key in part.keys)
-        return _Found(keys=tuple(keys), exhausted=all(part.exhausted for part in found))
+    async def _by_keyword(
+        self, asked: ColdQuery, filters: Filters, vector: list[float] | None
+    ) -> _Found:
+        found = await side_by_side(
+            self._by_lucene(asked, filters, vector, text) for text in any_of(asked.terms)
+        )
+        rows = _once(row for part in found for row in part.rows)
+        return _Found(rows=tuple(rows), exhausted=all(part.exhausted for part in found))
 
-    async def _by_lucene(self, asked: ColdQuery, filters: Filters, lucene: str) -> _Found:
-        text = filters.fill("keys_by_terms")
-        named = {**filters.parameters, "index": self._indexes.terms, "lucene": lucene}
+    async def _by_lucene(
+        self, asked: ColdQuery, filters: Filters, vector: list[float] | None, lucene: str
+    ) -> _Found:
+        named = {"index": self._indexes.terms, "lucene": lucene}
         limit = _first_limit(asked)
         while True:
-            keys = await self._keys(text, {**named, "limit": limit})
-            found = _judged(keys, asked, limit)
+            rows = await self._found("found_by_terms", filters, vector, {**named, "limit": limit})
+            found = _judged(rows, asked, limit)
             if found is not None:
                 return found
             limit *= _WIDEN
@@ -151,7 +138,7 @@ class CandidateFinder:
             return _NOTHING
         total = await self._total()
         if total <= SCAN_LIMIT or not self._vector_index.ready:
-            return await self._by_scan("keys_by_scan", asked, filters, vector)
+            return await self._by_scan("found_by_scan", asked, filters, vector)
         reached = asked.scope, asked.readable
         width = max(2 * _first_limit(asked), _LEAST_WIDTH, self._enough.get(reached, 0))
         if width * 2 < total and not any(name in filters.parameters for name in _NARROW):
@@ -162,7 +149,7 @@ class CandidateFinder:
         while scan is None:
             width *= _WIDEN
             if width * 2 >= total:
-                scan = "keys_by_scan"
+                scan = "found_by_scan"
             elif (found := await self._by_index(asked, filters, vector, width)) is not None:
                 self._remember(reached, width)
                 return found
@@ -188,9 +175,9 @@ class CandidateFinder:
     async def _scan_for(self, filters: Filters) -> str | None:
         """The scan that suits a small scope or a caller who may read little; None: neither."""
         if filters.is_scoped and await self._is_small(filters.fill("count_scope"), filters):
-            return "keys_by_scan"
+            return "found_by_scan"
         if filters.is_restricted and await self._is_small(query("count_readable"), filters):
-            return "keys_by_scan_of_readable"
+            return "found_by_scan_of_readable"
         return None
 
     async def _is_small(self, text: str, filters: Filters) -> bool:
@@ -202,8 +189,8 @@ class CandidateFinder:
     ) -> _Found:
         limit = _first_limit(asked)
         while True:
-            rows = await self._reader.read(name, filters, vector, {"limit": limit})
-            found = _judged(rows[0][0], asked, limit)
+            rows = await self._found(name, filters, vector, {"limit": limit})
+            found = _judged(rows, asked, limit)
             if found is not None:
                 return found
             limit *= _WIDEN
@@ -212,21 +199,26 @@ class CandidateFinder:
         self, asked: ColdQuery, filters: Filters, vector: list[float], width: int
     ) -> _Found | None:
         """Enough of the `width` nearest, or None when too few of them pass."""
+        wanted = max(asked.count, _LEAST_FOUND)
         parameters = {
-            **filters.parameters,
             "index": self._indexes.vector,
-            "vector": vector,
             "width": width,
-            "limit": width,
+            "limit": wanted + len(asked.exclude),
         }
-        keys = await self._keys(filters.fill("keys_by_vector"), parameters)
-        found = [key for key in keys if key not in asked.exclude]
+        rows = await self._found("found_by_vector", filters, vector, parameters)
+        found = [row for row in rows if row[0] not in asked.exclude]
         if len(found) < asked.count:
             return None
-        return _Found(keys=tuple(found[: max(asked.count, _LEAST_FOUND)]), exhausted=False)
+        return _Found(rows=tuple(found[:wanted]), exhausted=False)
 
-    async def _keys(self, text: str, parameters: Mapping[str, Any]) -> list[str]:
-        rows = await self._connection.read(text, parameters)
+    async def _found(
+        self,
+        name: str,
+        filters: Filters,
+        vector: list[float] | None,
+        parameters: Mapping[str, Any],
+    ) -> list[Row]:
+        rows = await self._reader.read(name, filters, vector, parameters)
         return list(rows[0][0])
 
     async def _count(self, text: str, parameters: Mapping[str, Any]) -> int:
@@ -239,11 +231,16 @@ def _first_limit(asked: ColdQuery) -> int:
     return asked.count + 1 + min(len(asked.exclude), asked.count + _SLACK)
 
 
-def _judged(keys: Sequence[str], asked: ColdQuery, limit: int) -> _Found | None:
+def _once(rows: Iterable[Row]) -> list[Row]:
+    """One row of each memory; of two states of one the later row's."""
+    return list({row[0]: row for row in rows}.values())
+
+
+def _judged(rows: Sequence[Row], asked: ColdQuery, limit: int) -> _Found | None:
     """What was found, or None when the excluded keys left too little of a cut answer."""
-    found = [key for key in keys if key not in asked.exclude]
-    complete = len(keys) < limit
+    found = [row for row in rows if row[0] not in asked.exclude]
+    complete = len(rows) < limit
     if not complete and len(found) <= asked.count:
         return None
     exhausted = complete and len(found) <= asked.count
-    return _Found(keys=tuple(found[: asked.count]), exhausted=exhausted)
+    return _Found(rows=tuple(found[: asked.count]), exhausted=exhausted)

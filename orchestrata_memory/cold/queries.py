@@ -1,8 +1,8 @@
 """Queries live in files of their own, named after what they do, and are read once.
 
-A query may hold the places ``/*scope*/``, ``/*readable*/``, ``/*sound*/`` and ``/*record*/``:
-comments to the server, filled here with fixed text (never with a caller's values, which are always
-parameters).
+A query may hold the places ``/*scope*/``, ``/*readable*/``, ``/*sound*/``, ``/*record*/`` and
+``/*found*/``: comments to the server, filled here with fixed text (never with a caller's values,
+which are always parameters).
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ CAREFUL = "size(m.embedding) = $dimension AND any(x IN m.embedding WHERE x <> 0.
 @cache
 def filled(name: str, scope: str = "true", readable: str = "true", sound: str = TRUSTING) -> str:
     """The query with its places filled."""
-    text = query(name).replace("/*scope*/", scope).replace("/*readable*/", readable)
+    text = query(name).replace("/*found*/", query("fragment_found"))
+    text = text.replace("/*scope*/", scope).replace("/*readable*/", readable)
     text = text.replace("/*sound*/", sound)
     return text.replace("/*record*/", query("fragment_record"))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrata_memory.cold.base import ColdHit, ColdPut
+from orchestrata_memory.cold.base import ColdDocument, ColdPut
 from orchestrata_memory.hot.base import StoredVector
 from orchestrata_memory.models import MemoryClassification, MemoryRecord
 
@@ -170,13 +170,13 @@ def record_from(values: Sequence[Any]) -> MemoryRecord:
     )
 
 
-def hit_from(row: Sequence[Any], record: MemoryRecord, cosine: float | None) -> ColdHit:
-    """A hit from (record values, terms, similarity, token vectors, model)."""
-    _, terms, _, tokens, model = row
-    return ColdHit(
-        record=record,
-        terms=terms or "",
-        cosine=cosine,
+def document_from(
+    values: Sequence[Any], terms: str | None, tokens: bytes | None, model: str | None
+) -> ColdDocument:
+    """A document from the values of its record, its terms joined by blanks, and what it embeds."""
+    return ColdDocument.of(
+        record_from(values),
+        (terms or "").split(),
         tokens=bytes(tokens) if tokens is not None else None,
         model=model,
     )
@@ -198,7 +198,8 @@ def sound(vector: NDArray[np.float32], dimension: int) -> list[float]:
         raise ValueError(f"its vector has the shape {values.shape}, the graph holds ({dimension},)")
     if not np.isfinite(values).all() or not values.any():
         raise ValueError("its vector is all zeros or not finite")
-    return [float(value) for value in values]
+    listed: list[float] = values.tolist()
+    return listed
 
 
 def is_sound(values: Sequence[float] | None, dimension: int) -> bool:

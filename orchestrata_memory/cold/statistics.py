@@ -16,7 +16,7 @@ from orchestrata_memory.cold.connection import GraphConnection
 from orchestrata_memory.cold.dialect import Row, SearchIndexes
 from orchestrata_memory.cold.filters import Filters, filters_of
 from orchestrata_memory.cold.lucene import quoted
-from orchestrata_memory.cold.together import side_by_side
+from orchestrata_memory.concurrency import side_by_side
 from orchestrata_memory.models import MemoryScope
 
 FRESH_SECONDS = 5.0

@@ -29,6 +29,9 @@ _NODES = {
 _ENSURED = {"sessions": "sessions", "volks": "volks", "tasks": "tasks", "projects": "projects"}
 _ENSURED |= {"shares": "volks"}
 
+_PUT_ROWS = 16
+"""Memories in one statement: packing their vectors keeps the event loop for some milliseconds."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedPut:
@@ -129,7 +132,8 @@ async def _put(tx: AsyncManagedTransaction, puts: Sequence[PreparedPut]) -> None
     for name, ids in wanted.items():
         await _run(tx, f"ensure_{name}", ids=sorted(ids))
     rows = [{"key": p.key, "properties": p.properties, "vector": p.vector} for p in puts]
-    await _run(tx, "put_memories", rows=rows)
+    for start in range(0, len(rows), _PUT_ROWS):
+        await _run(tx, "put_memories", rows=rows[start : start + _PUT_ROWS])
     keys = [put.key for put in puts]
     await _run(tx, "unlink_memories", keys=[p.key for p in puts if p.version > 1])
     for relationship, name in _NODES.items():

@@ -54,7 +54,7 @@ class VectorIndex:
         vector = [1.0, *([0.0] * (self._dimension - 1))]
         asked = {"index": self.name, "vector": vector, "width": 1, "limit": 1}
         try:
-            await self._connection.define(UNFILTERED.fill("keys_by_vector"), asked)
+            await self._connection.define(UNFILTERED.fill("found_by_vector"), asked)
         except (*DriverFailure, *BadData, MemoryEngineError) as error:
             # whoever needs it meets the same error, and says so
             _logger.warning("the vector index did not answer at start: %s", code_of(error))

@@ -13,6 +13,7 @@ from orchestrata_memory.cold.failures import PART, BadData, code_of, translated
 from orchestrata_memory.cold.queries import query
 from orchestrata_memory.cold.rows import Properties, properties_of, vector_properties
 from orchestrata_memory.cold.transaction import Prepared, PreparedPut, attach, write_batch
+from orchestrata_memory.concurrency import in_slices
 from orchestrata_memory.errors import MemoryStorageError, MemoryUnavailableError
 from orchestrata_memory.hot.base import StoredVector
 
@@ -34,7 +35,8 @@ class GraphWriter:
     async def apply(self, writes: Sequence[ColdWrite]) -> Mapping[str, str]:
         """See `ColdStore.apply`."""
         problems: dict[str, str] = {}
-        prepared = [done for write in writes if (done := self._prepared(write, problems))]
+        tried = await in_slices(writes, lambda write: self._prepared(write, problems))
+        prepared = [done for done in tried if done is not None]
         refused = await self._write(prepared)
         if refused and len(refused) == len(prepared):
             await self._probe()

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from orchestrata_memory.cold.base import ColdDelete, ColdPut, ColdWrite
+from orchestrata_memory.concurrency import in_slices
 from orchestrata_memory.hot.base import Confirmation, OutboxKind, OutboxRecord, StoredVector
 from orchestrata_memory.models import Delegation, MemoryRecord
 from orchestrata_memory.retrieval.analysis import TextAnalyzer
@@ -44,24 +45,21 @@ class OutboxBatch:
         """Delegations to write."""
         return [item.delegation for item in self.newest.values() if item.delegation is not None]
 
-    def writes(
+    async def writes(
         self, analyzer: TextAnalyzer, vectors: Mapping[str, StoredVector]
     ) -> list[ColdWrite]:
-        """What to apply to cold; analyses texts, so call it off the event loop."""
+        """What to apply to cold."""
+
+        def put(record: MemoryRecord) -> ColdWrite:
+            terms = " ".join(analyzer.terms(record.content))
+            return ColdPut(record=record, terms=terms, vector=vectors.get(record.key))
+
         deletes: list[ColdWrite] = [
             ColdDelete(key=item.key, version=item.version)
             for item in self.newest.values()
             if item.kind is OutboxKind.DELETE
         ]
-        puts: list[ColdWrite] = [
-            ColdPut(
-                record=record,
-                terms=" ".join(analyzer.terms(record.content)),
-                vector=vectors.get(record.key),
-            )
-            for record in self.puts
-        ]
-        return deletes + puts
+        return deletes + await in_slices(self.puts, put)
 
     def confirmations(self, failed: Mapping[str, str]) -> list[Confirmation]:
         """Confirmations of every record whose key did not fail."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
+from orchestrata_memory.concurrency import in_slices
 from orchestrata_memory.embedding import token_vectors
 from orchestrata_memory.embedding.base import Embedder, Encoding
 from orchestrata_memory.hot.base import StoredVector
@@ -30,18 +30,19 @@ class Vectorizer:
             MemoryEmbeddingError: The model as a whole does not work.
         """
         encodings = await self._embedder.embed([record.content for record in records])
-        return await asyncio.to_thread(self._pack, records, encodings)
-
-    def _pack(
-        self, records: Sequence[MemoryRecord], encodings: Sequence[Encoding | None]
-    ) -> dict[str, StoredVector]:
-        return {
-            record.key: StoredVector(
-                version=record.version,
-                model=self.model,
-                vector=encoding.vector,
-                tokens=token_vectors.pack(encoding) if self._late_interaction else None,
-            )
+        encoded = [
+            (record, encoding)
             for record, encoding in zip(records, encodings, strict=True)
             if encoding is not None
-        }
+        ]
+        vectors = await in_slices(encoded, self._packed)
+        return {record.key: vector for (record, _), vector in zip(encoded, vectors, strict=True)}
+
+    def _packed(self, encoded: tuple[MemoryRecord, Encoding]) -> StoredVector:
+        record, encoding = encoded
+        return StoredVector(
+            version=record.version,
+            model=self.model,
+            vector=encoding.vector,
+            tokens=token_vectors.pack(encoding) if self._late_interaction else None,
+        )

@@ -184,7 +184,7 @@ class WriteBehind:
         self._in_flight.difference_update(record.outbox_id for record in batch.records)
 
     async def _apply(self, batch: OutboxBatch, vectors: dict[str, StoredVector]) -> dict[str, str]:
-        writes = await asyncio.to_thread(batch.writes, self._analyzer, vectors)
+        writes = await batch.writes(self._analyzer, vectors)
         stale = await self._withdrawer.find(batch.newest)
         failed = dict(await self._cold.apply(writes)) if writes else {}
         await self._withdrawer.withdraw(stale)

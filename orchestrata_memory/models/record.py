@@ -56,6 +56,12 @@ class MemoryRecord:
         return datetime.fromisoformat(value) if isinstance(value, str) else self.created_at
 
     @property
+    def relevance(self) -> float | None:
+        """``metadata["relevance"]``, or None."""
+        value = self.metadata.get("relevance")
+        return float(value) if isinstance(value, int | float) else None
+
+    @property
     def speaker(self) -> str:
         """Who said it: ``metadata["speaker"]``, else the owner."""
         value = self.metadata.get("speaker")

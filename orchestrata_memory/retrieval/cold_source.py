@@ -20,7 +20,6 @@ from orchestrata_memory.cold.base import (
 from orchestrata_memory.errors import MemoryUnavailableError
 from orchestrata_memory.models import MemoryRecord, MemoryScope
 from orchestrata_memory.retrieval.base import Passage, Slot
-from orchestrata_memory.retrieval.headers import relevance_of
 from orchestrata_memory.retrieval.hot_index import HotIndex
 
 if TYPE_CHECKING:
@@ -86,9 +85,10 @@ class ColdSource:
             for hit in found.hits
             if hit.record.key not in outdated and (include_summaries or not hit.record.sources)
         ]
+        passages, records = self._found(hits)
         return ColdFound(
-            passages={hit.record.key: self._passage(hit) for hit in hits},
-            records={hit.record.key: hit.record for hit in hits},
+            passages=passages,
+            records=records,
             outdated=outdated,
             exhausted=found.keyword_exhausted and found.vector_exhausted,
         )
@@ -102,10 +102,8 @@ class ColdSource:
             for hit in await self._cold.neighbours(sorted(slots), vector)
             if self.current(hit.record) and not hit.record.sources
         ]
-        return ColdFound(
-            passages={hit.record.key: self._passage(hit) for hit in hits},
-            records={hit.record.key: hit.record for hit in hits},
-        )
+        passages, records = self._found(hits)
+        return ColdFound(passages=passages, records=records)
 
     async def statistics(
         self, terms: Sequence[str], scope: MemoryScope, readable: Readable | None
@@ -170,34 +168,26 @@ class ColdSource:
         key = record.key
         return not self._index.is_deleted(key) and record.version >= self._index.known_version(key)
 
-    def _passage(self, hit: ColdHit) -> Passage:
-        ours = hit.model == self._index.model_name
-        return cold_passage(
-            hit.record,
-            tuple(hit.terms.split()),
-            cosine=hit.cosine if ours else None,
-            tokens=hit.tokens if ours else None,
-        )
+    def _found(self, hits: Sequence[ColdHit]) -> tuple[dict[str, Passage], dict[str, MemoryRecord]]:
+        ours = self._index.model_name
+        passages = {hit.record.key: cold_passage(hit, ours) for hit in hits}
+        return passages, {hit.record.key: hit.record for hit in hits}
 
 
-def cold_passage(
-    record: MemoryRecord,
-    terms: tuple[str, ...],
-    *,
-    cosine: float | None = None,
-    tokens: bytes | None = None,
-) -> Passage:
-    """What ranking needs to know of a memory of the graph."""
+def cold_passage(hit: ColdHit, model: str) -> Passage:
+    """What ranking needs to know of a memory of the graph; vectors of that model only."""
+    document, record = hit.document, hit.document.record
+    ours = document.model == model
     return Passage(
         key=record.key,
         version=record.version,
         slot=(record.session_id, record.volk_id, record.position),
-        terms=terms,
-        speaker=record.speaker,
+        terms=document.terms,
+        speaker=document.speaker,
         created_at=record.created_at,
-        occurred_at=record.occurred_at,
-        relevance=relevance_of(record),
-        cosine=cosine,
-        tokens=tokens,
+        occurred_at=document.occurred_at,
+        relevance=document.relevance,
+        cosine=hit.cosine if ours else None,
+        tokens=document.tokens if ours else None,
         tier="cold",
     )

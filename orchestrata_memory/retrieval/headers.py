@@ -19,12 +19,6 @@ def header_of(record: MemoryRecord) -> MemoryRecord:
     return record.changed(content="", summary=None, metadata=metadata)
 
 
-def relevance_of(record: MemoryRecord) -> float | None:
-    """``metadata["relevance"]``, or None."""
-    value = record.metadata.get("relevance")
-    return float(value) if isinstance(value, int | float) else None
-
-
 def may_read(header: MemoryRecord, readable: Readable | None) -> bool:
     """Whether one record passes the pre-filter."""
     if readable is None or header.volk_id == readable.volk_id:

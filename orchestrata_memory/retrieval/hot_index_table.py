@@ -15,7 +15,7 @@ from orchestrata_memory.cold.base import Readable, TermStatistics
 from orchestrata_memory.models import MemoryRecord, MemoryScope
 from orchestrata_memory.retrieval.base import Slot
 from orchestrata_memory.retrieval.columns import NO_ROW, Columns, microseconds
-from orchestrata_memory.retrieval.headers import header_of, relevance_of
+from orchestrata_memory.retrieval.headers import header_of
 from orchestrata_memory.retrieval.hot_index_entry import Entry, facets_of
 from orchestrata_memory.retrieval.postings import Postings, RowSets
 
@@ -81,7 +81,7 @@ class MemoryTable:
     def put(self, record: MemoryRecord, terms: Sequence[str], *, replica: bool) -> Entry:
         """Enter a memory, in place of an older version of it."""
         self.remove(record.key)
-        relevance = relevance_of(record)
+        relevance = record.relevance
         row = self.columns.add(record, length=len(terms), relevance=relevance or 0.0)
         entry = Entry(
             row=row,

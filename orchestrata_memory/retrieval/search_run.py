@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
-from orchestrata_memory.cold.base import FindOrder, Readable, TermStatistics
+from orchestrata_memory.cold.base import ColdDocument, ColdHit, FindOrder, Readable, TermStatistics
+from orchestrata_memory.concurrency import together
 from orchestrata_memory.config.settings import SearchSettings
 from orchestrata_memory.embedding.base import Embedder, Encoding
 from orchestrata_memory.errors import (
@@ -35,7 +36,6 @@ from orchestrata_memory.retrieval.pool import (
 from orchestrata_memory.retrieval.query import QueryPlan, name_candidates, plan_query
 from orchestrata_memory.retrieval.ranking import context_slots
 from orchestrata_memory.retrieval.search_rights import SearchRights
-from orchestrata_memory.retrieval.together import together
 from orchestrata_memory.retrieval.weights import CONTEXT_OFFSETS, EVERYTHING, Ingredients
 
 if TYPE_CHECKING:
@@ -307,8 +307,9 @@ class SearchRun:
         )
         for record in records or ():
             if record.key not in gathered.passages and cold.current(record):
-                terms = tuple(self._tools.analyzer.terms(record.content))
-                gathered.passages[record.key] = cold_passage(record, terms)
+                terms = self._tools.analyzer.terms(record.content)
+                document = ColdDocument.of(record, terms, tokens=None, model=None)
+                gathered.passages[record.key] = cold_passage(ColdHit(document=document), "")
                 gathered.records[record.key] = record
         gathered.exhausted = records is None or len(records) < count
 

@@ -54,7 +54,7 @@ async def test_a_word_and_a_meaning_are_both_found(store: GraphColdStore) -> Non
     assert found.keyword_exhausted
     assert found.vector_exhausted
     [bare] = [hit for hit in found.hits if hit.record.key == "bare"]
-    assert (bare.cosine, bare.terms, bare.tokens) == (None, "err_4711", None)
+    assert (bare.cosine, bare.document.terms, bare.document.tokens) == (None, ("err_4711",), None)
 
 
 @pytest.mark.traces("REQ-010-039")
@@ -73,7 +73,7 @@ async def test_cosines_agree_with_numpy(store: GraphColdStore) -> None:
         for hit in hits:
             expected = float(np.dot(vectors[int(hit.record.key[1:])], query))
             assert hit.cosine == pytest.approx(expected, abs=1e-5)
-            assert (hit.tokens, hit.model) == (b"\x00\xff tokens", "test-model")
+            assert (hit.document.tokens, hit.document.model) == (b"\x00\xff tokens", "test-model")
 
 
 @pytest.mark.parametrize(

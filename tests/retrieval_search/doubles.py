@@ -12,6 +12,7 @@ import numpy as np
 
 from orchestrata_memory.cold.base import (
     ColdCandidates,
+    ColdDocument,
     ColdHit,
     ColdQuery,
     ColdStore,
@@ -237,8 +238,8 @@ class ColdDouble:
         ]
         asked = set(query.terms)
         words = sorted(
-            (hit for hit in pool if asked & set(hit.terms.split())),
-            key=lambda hit: -len(asked & set(hit.terms.split())),
+            (hit for hit in pool if asked & set(hit.document.terms)),
+            key=lambda hit: -len(asked & set(hit.document.terms)),
         )
         near = sorted(
             (hit for hit in pool if hit.cosine is not None), key=lambda hit: -(hit.cosine or 0)
@@ -306,12 +307,14 @@ class ColdDouble:
 
     def _hit(self, one: MemoryRecord, vector: Any) -> ColdHit:
         kept = self.kept.get(one.key)
-        return ColdHit(
-            record=one,
-            terms=" ".join(ANALYZER.terms(one.content)),
-            cosine=None if kept is None or vector is None else float(kept.vector @ vector),
+        document = ColdDocument.of(
+            one,
+            ANALYZER.terms(one.content),
+            tokens=None,
             model=None if kept is None else kept.model,
         )
+        cosine = None if kept is None or vector is None else float(kept.vector @ vector)
+        return ColdHit(document=document, cosine=cosine)
 
 
 class RulesDouble:

@@ -2,7 +2,7 @@
 CALL db.index.fulltext.queryNodes($index, $lucene) YIELD node AS m, score
 WITH m, score
 WHERE /*scope*/ AND /*readable*/
-WITH m.key AS key, score
-ORDER BY score DESC, key
+WITH m, score
+ORDER BY score DESC, m.key
 LIMIT $limit
-RETURN collect(key)
+RETURN collect(/*found*/)

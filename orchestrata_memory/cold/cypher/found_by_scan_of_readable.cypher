@@ -10,7 +10,7 @@ CALL {
 WITH DISTINCT m
 WHERE /*scope*/ AND /*readable*/
   AND /*sound*/
-WITH m.key AS key, vector.similarity.cosine(m.embedding, $vector) AS score
-ORDER BY score DESC, key
+WITH m, vector.similarity.cosine(m.embedding, $vector) AS score
+ORDER BY score DESC, m.key
 LIMIT $limit
-RETURN collect(key)
+RETURN collect([m.key, m.version, m.updated_at, m.embedding_model, score])

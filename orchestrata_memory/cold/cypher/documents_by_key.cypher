@@ -1,0 +1,5 @@
+// The filters hold again: a memory may have changed since it was found.
+UNWIND $keys AS key
+MATCH (m:Memory {key: key})
+WHERE /*scope*/ AND /*readable*/
+RETURN collect([/*record*/, m.terms, m.token_vectors, /*found*/])

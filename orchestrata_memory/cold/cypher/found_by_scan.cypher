@@ -1,0 +1,8 @@
+// Exactly the nearest of the scope. An unsound vector is passed over.
+MATCH (m:Memory)
+WHERE /*scope*/ AND /*readable*/
+  AND /*sound*/
+WITH m, vector.similarity.cosine(m.embedding, $vector) AS score
+ORDER BY score DESC, m.key
+LIMIT $limit
+RETURN collect([m.key, m.version, m.updated_at, m.embedding_model, score])

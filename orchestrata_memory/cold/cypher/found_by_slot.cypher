@@ -1,0 +1,3 @@
+UNWIND $slots AS slot
+MATCH (m:Memory {slot: slot})
+RETURN collect(/*found*/)

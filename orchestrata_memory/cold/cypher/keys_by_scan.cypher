@@ -1,8 +1,0 @@
-// Exactly the nearest of the scope. An unsound vector is passed over.
-MATCH (m:Memory)
-WHERE /*scope*/ AND /*readable*/
-  AND /*sound*/
-WITH m.key AS key, vector.similarity.cosine(m.embedding, $vector) AS score
-ORDER BY score DESC, key
-LIMIT $limit
-RETURN collect(key)
