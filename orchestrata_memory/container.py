@@ -30,6 +30,7 @@ from orchestrata_memory.engine.delegating import Delegations
 from orchestrata_memory.engine.doorway import utc_now
 from orchestrata_memory.engine.engine import MemoryEngine
 from orchestrata_memory.engine.parts import Parts
+from orchestrata_memory.errors import MemoryConfigurationError
 from orchestrata_memory.governance.prolog import PrologGovernance
 from orchestrata_memory.hot.store import RedisHotStore
 from orchestrata_memory.interfaces import ComponentType, Kernel, VolkDirectory
@@ -179,11 +180,25 @@ class MemoryContainer(containers.DeclarativeContainer):
     )
 
 
+def _container(settings: MemoryEngineSettings) -> MemoryContainer:
+    # The container would refuse it too, and show it, passwords included.
+    if not isinstance(settings, MemoryEngineSettings):
+        raise MemoryConfigurationError(
+            f"settings: MemoryEngineSettings are wanted, not {type(settings).__name__}: "
+            "make them by MemoryEngineSettings.model_validate or load_settings"
+        )
+    return MemoryContainer(settings=settings)
+
+
 def build_engine(
     settings: MemoryEngineSettings | None = None, *, kernel: Kernel | None = None
 ) -> MemoryEngine:
-    """An engine that is not initialized yet; without settings, the embedded default."""
-    container = MemoryContainer(settings=settings or MemoryEngineSettings())
+    """An engine that is not initialized yet; without settings, the embedded default.
+
+    Raises:
+        MemoryConfigurationError: `settings` are something else.
+    """
+    container = _container(MemoryEngineSettings() if settings is None else settings)
     if kernel is not None:
         container.kernel.override(providers.Object(kernel))
     engine: MemoryEngine = container.engine()
@@ -215,7 +230,7 @@ def register_memory_engine(
 
     Traces: REQ-010-002
     """
-    container = MemoryContainer(settings=settings)
+    container = _container(settings)
     container.kernel.override(providers.Object(kernel))
     kernel_container.set_provider(ComponentType.MEMORY_ENGINE.value, container.engine)
     return container

@@ -36,6 +36,8 @@ def test_what_is_written_says_that_it_waits(lonely):
         ("update", key, "--content", "the ferry is full"),
         ("share", key, "ENG:BETA"),
         ("unshare", key, "ENG:BETA"),
+        ("delegate", "ENG:BETA"),
+        ("revoke", "ENG:BETA"),
         ("delete", key),
     ):
         assert lonely(*arguments, "--json").json["waits_for_graph"] is True

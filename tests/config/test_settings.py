@@ -7,9 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from dependency_injector.containers import DynamicContainer
 from pydantic import SecretStr
 
-from orchestrata_memory import MemoryEngineSettings
+from orchestrata_memory import (
+    InProcessKernel,
+    MemoryEngineSettings,
+    build_engine,
+    register_memory_engine,
+)
 from orchestrata_memory.config.settings import GraphSettings, RedisSettings
 from orchestrata_memory.errors import MemoryConfigurationError
 
@@ -56,6 +62,17 @@ def test_a_mistake_names_the_field_and_hides_the_value(
     shown = "".join(traceback.format_exception_only(caught.value))
     assert SECRET not in shown + repr(caught.value)
     assert caught.value.__context__ is caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("wrong", [{"redis": {"url": SECRET}}, SECRET, {}])
+def test_what_are_no_settings_is_refused_without_being_shown(wrong: object) -> None:
+    for use in (
+        build_engine,
+        lambda given: register_memory_engine(DynamicContainer(), given, kernel=InProcessKernel()),
+    ):
+        with pytest.raises(MemoryConfigurationError, match="MemoryEngineSettings") as caught:
+            use(wrong)  # type: ignore[operator]
+        assert SECRET not in str(caught.value)
 
 
 def test_several_mistakes_are_told_at_once() -> None:

@@ -12,7 +12,13 @@ from orchestrata_memory.config.settings import MemoryEngineSettings
 from orchestrata_memory.container import MemoryContainer, build_engine, register_memory_engine
 from orchestrata_memory.engine.engine import MemoryEngine
 from orchestrata_memory.errors import MemoryGovernanceError, MemoryLifecycleError
-from orchestrata_memory.interfaces import ComponentType, HealthStatus, IComponent, IMemoryEngine
+from orchestrata_memory.interfaces import (
+    ComponentType,
+    HealthStatus,
+    IComponent,
+    IMemoryEngine,
+    PartHealth,
+)
 from orchestrata_memory.kernel import InProcessKernel
 from orchestrata_memory.models import MemoryClassification, SummarizationStrategy
 from tests.engine.conftest import VOLKS, As, engine_settings
@@ -79,6 +85,29 @@ async def test_a_kernel_container_resolves_and_runs_it(
             assert (await engine.store("known to the kernel's directory")).version == 1
     finally:
         await engine.stop()
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize("answers", [True, False])
+async def test_stopping_waits_for_the_graph_only_while_it_answers(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch, *, answers: bool
+) -> None:
+    waited: list[float] = []
+
+    async def drain(seconds: float) -> bool:
+        waited.append(seconds)
+        return True
+
+    async def away() -> PartHealth:
+        return PartHealth(status=HealthStatus.UNHEALTHY)
+
+    monkeypatch.setattr(engine._wired.worker, "drain", drain)
+    if not answers:
+        monkeypatch.setattr(engine.parts.cold, "health", away)
+    await engine.stop()
+    configured = engine.settings.worker.drain_timeout_seconds
+    assert (waited == [configured]) is answers
+    assert waited[0] <= configured
 
 
 @pytest.mark.servers

@@ -54,9 +54,11 @@ async def delegate(
     until = None if expires_at is None else moment(expires_at, "--expires-at")
     async with engine_for(options) as engine:
         delegation = await engine.delegate(other, expires_at=until)
+        waits = await graph_is_away(engine)
+    told = f"{options.caller} delegates to {other}" + (f" until {until}" if until else "")
     return Answer(
-        document={"delegation": plain(delegation)},
-        view=show(f"{options.caller} delegates to {other}" + (f" until {until}" if until else "")),
+        document={"delegation": plain(delegation), "waits_for_graph": waits},
+        view=show(told, *waiting_note(waits=waits)),
     )
 
 
@@ -64,11 +66,11 @@ async def revoke(options: Options, other: VolkArgument) -> Answer:
     """End a delegation of the caller."""
     async with engine_for(options) as engine:
         revoked = await engine.revoke(other)
+        waits = revoked and await graph_is_away(engine)
+    told = f"revoked from {other}" if revoked else f"{options.caller} does not delegate to {other}"
     return Answer(
-        document={"delegate": other, "revoked": bool(revoked)},
-        view=show(
-            f"revoked from {other}" if revoked else f"{options.caller} does not delegate to {other}"
-        ),
+        document={"delegate": other, "revoked": revoked, "waits_for_graph": waits},
+        view=show(told, *waiting_note(waits=waits)),
         exit_code=ExitCode.OK if revoked else ExitCode.NOTHING,
     )
 
