@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestrata_memory.cli.answers import Answer, show
+from orchestrata_memory.cli.answers import Answer, show, styled, visible
 from orchestrata_memory.cli.command import command, console
 from orchestrata_memory.cli.options import Options
 from orchestrata_memory.cli.runtime import settings_of
@@ -68,14 +68,14 @@ def _teller(options: Options) -> Teller:
 
 
 def _print(place: Console, step: Step) -> None:
-    from rich.markup import escape
+    from rich.padding import Padding
+    from rich.text import Text
 
-    milliseconds = step.seconds * 1000
-    place.print(
-        f"\n[bold]{escape(step.title)}[/bold]  [dim]{step.tier}, {milliseconds:,.0f} ms[/dim]"
-    )
+    told = f"{step.tier}, {step.seconds * 1000:,.0f} ms"
+    place.print()
+    place.print(Text.assemble((visible(step.title), "bold"), "  ", (told, "dim")))
     for line in step.lines:
-        place.print(f"  {escape(line)}")
+        place.print(Padding(styled(line), (0, 0, 0, 2)))
 
 
 def register(app: typer.Typer) -> None:
