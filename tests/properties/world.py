@@ -298,7 +298,7 @@ class World:
         vectors = await worker._embed(batch)
         if until == "embedded":
             return
-        self.writes += batch.writes(self.engine.parts.analyzer, vectors)
+        self.writes += await batch.writes(self.engine.parts.analyzer, vectors)
         assert await worker._apply(batch, vectors) == {}
         if until == "confirmed":
             await self.hot.confirm(batch.confirmations({}))
