@@ -92,6 +92,7 @@ class ColdDocument:
     Attributes:
         terms: Its index terms in text order, duplicates kept.
         speaker, occurred_at, relevance: As the record says, worked out once.
+        vector: float32, shape (dimension,), unit length, or None.
         tokens: Packed token vectors, or None.
         model: Model of the vectors, or None.
     """
@@ -101,12 +102,19 @@ class ColdDocument:
     speaker: str
     occurred_at: datetime
     relevance: float | None
+    vector: NDArray[np.float32] | None = field(default=None, compare=False)
     tokens: bytes | None = None
     model: str | None = None
 
     @classmethod
     def of(
-        cls, record: MemoryRecord, terms: Iterable[str], *, tokens: bytes | None, model: str | None
+        cls,
+        record: MemoryRecord,
+        terms: Iterable[str],
+        *,
+        vector: NDArray[np.float32] | None = None,
+        tokens: bytes | None = None,
+        model: str | None = None,
     ) -> ColdDocument:
         """A document of a record. Its terms are kept once for all documents that hold them."""
         return cls(
@@ -115,6 +123,7 @@ class ColdDocument:
             speaker=record.speaker,
             occurred_at=record.occurred_at,
             relevance=record.relevance,
+            vector=vector,
             tokens=tokens,
             model=model,
         )

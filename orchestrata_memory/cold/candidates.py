@@ -79,7 +79,7 @@ class CandidateFinder:
         self._known_total = 0, 0.0
         self._enough: dict[_Reached, int] = {}
         self._reader = VectorReader(connection, dimension=dimension)
-        self._documents = Documents(connection, self._reader)
+        self._documents = Documents(connection, dimension=dimension)
 
     async def candidates(self, asked: ColdQuery) -> ColdCandidates:
         """See `ColdStore.candidates`.
@@ -89,11 +89,11 @@ class CandidateFinder:
         filters = filters_of(asked.scope, asked.readable)
         vector = self._reader.comparable(asked.vector)
         by_keyword, by_vector = await side_by_side(
-            (self._by_keyword(asked, filters, vector), self._by_vector(asked, filters, vector))
+            (self._by_keyword(asked, filters), self._by_vector(asked, filters, vector))
         )
         found = _once((*by_keyword.rows, *by_vector.rows))
         return ColdCandidates(
-            hits=tuple(await self._documents.hits(found, filters, vector)),
+            hits=tuple(await self._documents.hits(found, filters, asked.vector)),
             keyword_exhausted=by_keyword.exhausted,
             vector_exhausted=by_vector.exhausted,
         )
@@ -104,28 +104,24 @@ class CandidateFinder:
         """The memories at the slots."""
         if not slots:
             return []
-        given = self._reader.comparable(vector)
-        rows = await self._found("found_by_slot", UNFILTERED, given, {"slots": slots})
-        return await self._documents.hits(rows, UNFILTERED, given)
+        rows = await self._connection.read(UNFILTERED.fill("found_by_slot"), {"slots": slots})
+        return await self._documents.hits(rows[0][0], UNFILTERED, vector)
 
     # --- by keyword ----------------------------------------------------------------------
-    async def _by_keyword(
-        self, asked: ColdQuery, filters: Filters, vector: list[float] | None
-    ) -> _Found:
+    async def _by_keyword(self, asked: ColdQuery, filters: Filters) -> _Found:
         found = await side_by_side(
-            self._by_lucene(asked, filters, vector, text) for text in any_of(asked.terms)
+            self._by_lucene(asked, filters, text) for text in any_of(asked.terms)
         )
         rows = _once(row for part in found for row in part.rows)
         return _Found(rows=tuple(rows), exhausted=all(part.exhausted for part in found))
 
-    async def _by_lucene(
-        self, asked: ColdQuery, filters: Filters, vector: list[float] | None, lucene: str
-    ) -> _Found:
-        named = {"index": self._indexes.terms, "lucene": lucene}
+    async def _by_lucene(self, asked: ColdQuery, filters: Filters, lucene: str) -> _Found:
+        text = filters.fill("found_by_terms")
+        named = {**filters.parameters, "index": self._indexes.terms, "lucene": lucene}
         limit = _first_limit(asked)
         while True:
-            rows = await self._found("found_by_terms", filters, vector, {**named, "limit": limit})
-            found = _judged(rows, asked, limit)
+            rows = await self._connection.read(text, {**named, "limit": limit})
+            found = _judged(rows[0][0], asked, limit)
             if found is not None:
                 return found
             limit *= _WIDEN
@@ -189,8 +185,8 @@ class CandidateFinder:
     ) -> _Found:
         limit = _first_limit(asked)
         while True:
-            rows = await self._found(name, filters, vector, {"limit": limit})
-            found = _judged(rows, asked, limit)
+            rows = await self._reader.read(name, filters, vector, {"limit": limit})
+            found = _judged(rows[0][0], asked, limit)
             if found is not None:
                 return found
             limit *= _WIDEN
@@ -205,21 +201,11 @@ class CandidateFinder:
             "width": width,
             "limit": wanted + len(asked.exclude),
         }
-        rows = await self._found("found_by_vector", filters, vector, parameters)
-        found = [row for row in rows if row[0] not in asked.exclude]
+        rows = await self._reader.read("found_by_vector", filters, vector, parameters)
+        found = [row for row in rows[0][0] if row[0] not in asked.exclude]
         if len(found) < asked.count:
             return None
         return _Found(rows=tuple(found[:wanted]), exhausted=False)
-
-    async def _found(
-        self,
-        name: str,
-        filters: Filters,
-        vector: list[float] | None,
-        parameters: Mapping[str, Any],
-    ) -> list[Row]:
-        rows = await self._reader.read(name, filters, vector, parameters)
-        return list(rows[0][0])
 
     async def _count(self, text: str, parameters: Mapping[str, Any]) -> int:
         rows = await self._connection.read(text, parameters)

@@ -11,23 +11,26 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from orchestrata_memory.cold.base import ColdDocument, ColdHit
 from orchestrata_memory.cold.connection import GraphConnection
 from orchestrata_memory.cold.dialect import Row
 from orchestrata_memory.cold.filters import Filters
-from orchestrata_memory.cold.rows import document_from, is_whole
-from orchestrata_memory.cold.vectors import VectorReader
+from orchestrata_memory.cold.rows import document_from, is_whole, state_of
+from orchestrata_memory.concurrency import in_slices
 
 MOST: Final = 20_000
-BYTES: Final = 64 << 20
+BYTES: Final = 96 << 20
 LONGEST: Final = 16 << 10
 """A larger document is not kept: to read it is dear for other reasons."""
 
 _OVERHEAD: Final = 1_500
 """Bytes of a document besides its texts and vectors, roughly."""
 
-State = tuple[Any, ...]
-"""Version, time of change, model."""
+State = Sequence[Any]
+"""Version, time of change, model, as a look-up gives them."""
 
 
 class DocumentCache:
@@ -66,43 +69,61 @@ class Documents:
 
     Args:
         connection: The open connection.
-        reader: Reads vectors safely.
+        dimension: Dimension of every sound vector.
     """
 
-    def __init__(self, connection: GraphConnection, reader: VectorReader) -> None:
+    def __init__(self, connection: GraphConnection, *, dimension: int) -> None:
         self._connection = connection
-        self._reader = reader
+        self._dimension = dimension
         self._cache = DocumentCache()
 
     async def hits(
-        self, found: Iterable[Row], filters: Filters, vector: list[float] | None
+        self, found: Iterable[Row], filters: Filters, vector: NDArray[np.float32] | None
     ) -> list[ColdHit]:
         """Hits of what was found, rows of ``fragment_found.cypher``; what is gone is left out."""
-        hits: list[ColdHit] = []
+        documents: list[ColdDocument] = []
         missing: list[str] = []
-        for key, version, updated_at, model, similarity in found:
-            document = self._cache.get(key, (version, updated_at, model))
+        for key, *state in found:
+            document = self._cache.get(key, state)
             if document is None:
                 missing.append(key)
             else:
-                hits.append(ColdHit(document=document, cosine=self._cosine(similarity)))
+                documents.append(document)
         if missing:
-            rows = await self._reader.read("documents_by_key", filters, vector, {"keys": missing})
-            hits += [self._read(*row) for row in rows[0][0] if is_whole(row[0])]
-        return hits
+            documents += await self._read(missing, filters)
+        cosines = _cosines(documents, vector)
+        return [
+            ColdHit(document=document, cosine=cosine)
+            for document, cosine in zip(documents, cosines, strict=True)
+        ]
 
-    def _read(
-        self, values: Sequence[Any], terms: str | None, tokens: bytes | None, found: Row
-    ) -> ColdHit:
-        _, version, updated_at, model, similarity = found
-        document = document_from(values, terms, tokens, model)
-        self._cache.keep((version, updated_at, model), document)
-        return ColdHit(document=document, cosine=self._cosine(similarity))
+    async def _read(self, keys: Sequence[str], filters: Filters) -> list[ColdDocument]:
+        asked = {**filters.parameters, "keys": keys}
+        [[rows]] = await self._connection.read(filters.fill("documents_by_key"), asked)
+        whole = [row for row in rows if is_whole(row[0])]
+        documents = await in_slices(whole, lambda row: document_from(row, self._dimension))
+        for row, document in zip(whole, documents, strict=True):
+            self._cache.keep(state_of(row[0], document.model), document)
+        return documents
 
-    def _cosine(self, similarity: float | None) -> float | None:
-        return None if similarity is None else self._connection.dialect.cosine(similarity)
+
+def _cosines(
+    documents: Sequence[ColdDocument], vector: NDArray[np.float32] | None
+) -> Sequence[float | None]:
+    cosines: list[float | None] = [None] * len(documents)
+    held = {
+        number: document.vector
+        for number, document in enumerate(documents)
+        if document.vector is not None
+    }
+    if vector is None or not held:
+        return cosines
+    for number, cosine in zip(held, np.stack([*held.values()]) @ vector, strict=True):
+        cosines[number] = float(cosine)
+    return cosines
 
 
 def _size(document: ColdDocument) -> int:
     texts = len(document.record.content) + 8 * len(document.terms)
-    return _OVERHEAD + texts + len(document.tokens or b"")
+    vectors = 0 if document.vector is None else document.vector.nbytes
+    return _OVERHEAD + texts + vectors + len(document.tokens or b"")

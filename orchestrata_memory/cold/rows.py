@@ -24,6 +24,8 @@ Properties = dict[str, Any]
 _NEEDED = itemgetter(0, 1, 5, 6, 7, 11, 12, 14)
 """Values of key, content, classification, owner, session, both times and version."""
 
+_UPDATED_AT, _VERSION = 12, 14
+
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -104,6 +106,11 @@ def vector_properties(vector: StoredVector, dimension: int) -> Properties:
     return properties
 
 
+def state_of(values: Sequence[Any], model: str | None) -> list[Any]:
+    """What ``fragment_found.cypher`` says of a memory besides its key."""
+    return [values[_VERSION], values[_UPDATED_AT], model]
+
+
 def is_whole(values: Sequence[Any]) -> bool:
     """Whether the values of ``fragment_record.cypher`` are of a memory that is there.
 
@@ -170,13 +177,13 @@ def record_from(values: Sequence[Any]) -> MemoryRecord:
     )
 
 
-def document_from(
-    values: Sequence[Any], terms: str | None, tokens: bytes | None, model: str | None
-) -> ColdDocument:
-    """A document from the values of its record, its terms joined by blanks, and what it embeds."""
+def document_from(row: Sequence[Any], dimension: int) -> ColdDocument:
+    """A document from a row of ``documents_by_key.cypher``; an unsound vector counts as none."""
+    values, terms, embedding, tokens, model = row
     return ColdDocument.of(
         record_from(values),
         (terms or "").split(),
+        vector=_unit(embedding) if is_sound(embedding, dimension) else None,
         tokens=bytes(tokens) if tokens is not None else None,
         model=model,
     )
@@ -208,6 +215,11 @@ def is_sound(values: Sequence[float] | None, dimension: int) -> bool:
         return False
     vector = vector_from(values)
     return bool(np.isfinite(vector).all() and vector.any())
+
+
+def _unit(values: Sequence[float]) -> NDArray[np.float32]:
+    vector = vector_from(values)
+    return vector / np.float32(np.linalg.norm(vector))
 
 
 def relationships_of(record: MemoryRecord) -> Mapping[str, Sequence[str]]:

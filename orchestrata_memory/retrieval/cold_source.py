@@ -79,17 +79,9 @@ class ColdSource:
                 exclude=self._index.deleted_keys() | exclude,
             )
         )
-        outdated = frozenset(hit.record.key for hit in found.hits if not self.current(hit.record))
-        hits = [
-            hit
-            for hit in found.hits
-            if hit.record.key not in outdated and (include_summaries or not hit.record.sources)
-        ]
-        passages, records = self._found(hits)
-        return ColdFound(
-            passages=passages,
-            records=records,
-            outdated=outdated,
+        return self._current(
+            found.hits,
+            include_summaries=include_summaries,
             exhausted=found.keyword_exhausted and found.vector_exhausted,
         )
 
@@ -97,13 +89,8 @@ class ColdSource:
         self, slots: Iterable[Slot], vector: NDArray[np.float32] | None
     ) -> ColdFound:
         """Memories at these places, stored summaries left out."""
-        hits = [
-            hit
-            for hit in await self._cold.neighbours(sorted(slots), vector)
-            if self.current(hit.record) and not hit.record.sources
-        ]
-        passages, records = self._found(hits)
-        return ColdFound(passages=passages, records=records)
+        hits = await self._cold.neighbours(sorted(slots), vector)
+        return self._current(hits, include_summaries=False, exhausted=True)
 
     async def statistics(
         self, terms: Sequence[str], scope: MemoryScope, readable: Readable | None
@@ -168,10 +155,23 @@ class ColdSource:
         key = record.key
         return not self._index.is_deleted(key) and record.version >= self._index.known_version(key)
 
-    def _found(self, hits: Sequence[ColdHit]) -> tuple[dict[str, Passage], dict[str, MemoryRecord]]:
-        ours = self._index.model_name
-        passages = {hit.record.key: cold_passage(hit, ours) for hit in hits}
-        return passages, {hit.record.key: hit.record for hit in hits}
+    def _current(
+        self, hits: Iterable[ColdHit], *, include_summaries: bool, exhausted: bool
+    ) -> ColdFound:
+        model = self._index.model_name
+        passages: dict[str, Passage] = {}
+        records: dict[str, MemoryRecord] = {}
+        outdated: set[str] = set()
+        for hit in hits:
+            record = hit.document.record
+            if not self.current(record):
+                outdated.add(record.key)
+            elif include_summaries or not record.sources:
+                passages[record.key] = cold_passage(hit, model)
+                records[record.key] = record
+        return ColdFound(
+            passages=passages, records=records, outdated=frozenset(outdated), exhausted=exhausted
+        )
 
 
 def cold_passage(hit: ColdHit, model: str) -> Passage:

@@ -308,7 +308,7 @@ class SearchRun:
         for record in records or ():
             if record.key not in gathered.passages and cold.current(record):
                 terms = self._tools.analyzer.terms(record.content)
-                document = ColdDocument.of(record, terms, tokens=None, model=None)
+                document = ColdDocument.of(record, terms)
                 gathered.passages[record.key] = cold_passage(ColdHit(document=document), "")
                 gathered.records[record.key] = record
         gathered.exhausted = records is None or len(records) < count

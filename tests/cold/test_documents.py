@@ -10,7 +10,7 @@ from orchestrata_memory.cold.documents import DocumentCache
 from orchestrata_memory.models import MemoryRecord
 
 NOW = datetime(2025, 1, 2, tzinfo=UTC)
-STATE = (1, "2025-01-02T00:00:00.000000+00:00", "a model")
+STATE = [1, "2025-01-02T00:00:00.000000+00:00", "a model"]
 
 
 def document(key: str = "k1", *, content: str = "said", tokens: bytes = b"") -> ColdDocument:
@@ -31,11 +31,11 @@ def test_only_the_very_state_is_given_back():
     first = document()
     cache.keep(STATE, first)
     assert cache.get("k1", STATE) is first
-    for other in ((2, *STATE[1:]), (1, "later", STATE[2]), (*STATE[:2], None)):
+    for other in ([2, *STATE[1:]], [1, "later", STATE[2]], [*STATE[:2], None]):
         assert cache.get("k1", other) is None
     second = document(content="said otherwise")
-    cache.keep((2, *STATE[1:]), second)
-    assert cache.get("k1", (2, *STATE[1:])) is second
+    cache.keep([2, *STATE[1:]], second)
+    assert cache.get("k1", [2, *STATE[1:]]) is second
     assert cache.get("k1", STATE) is None
 
 

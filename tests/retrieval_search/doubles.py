@@ -310,7 +310,6 @@ class ColdDouble:
         document = ColdDocument.of(
             one,
             ANALYZER.terms(one.content),
-            tokens=None,
             model=None if kept is None else kept.model,
         )
         cosine = None if kept is None or vector is None else float(kept.vector @ vector)

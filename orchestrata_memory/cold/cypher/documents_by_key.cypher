@@ -2,4 +2,4 @@
 UNWIND $keys AS key
 MATCH (m:Memory {key: key})
 WHERE /*scope*/ AND /*readable*/
-RETURN collect([/*record*/, m.terms, m.token_vectors, /*found*/])
+RETURN collect([/*record*/, m.terms, m.embedding, m.token_vectors, m.embedding_model])

@@ -5,4 +5,4 @@ WHERE /*scope*/ AND /*readable*/
 WITH m, vector.similarity.cosine(m.embedding, $vector) AS score
 ORDER BY score DESC, m.key
 LIMIT $limit
-RETURN collect([m.key, m.version, m.updated_at, m.embedding_model, score])
+RETURN collect(/*found*/)

@@ -1,4 +1,4 @@
-// As keys_by_scan, for a caller that may read little of a large scope.
+// As found_by_scan, for a caller that may read little of a large scope.
 CALL {
   MATCH (m:Memory) WHERE m.volk_id = $reader RETURN m
   UNION
@@ -13,4 +13,4 @@ WHERE /*scope*/ AND /*readable*/
 WITH m, vector.similarity.cosine(m.embedding, $vector) AS score
 ORDER BY score DESC, m.key
 LIMIT $limit
-RETURN collect([m.key, m.version, m.updated_at, m.embedding_model, score])
+RETURN collect(/*found*/)

@@ -1,5 +1,4 @@
-// The index gives its nearest `width` memories; of these what the filters let through. Its own score
-// may be that of rounded vectors, so the cosine is taken again.
+// The index gives its nearest `width` memories; of these what the filters let through.
 CALL db.index.vector.queryNodes($index, $width, $vector) YIELD node AS m, score
 WITH m, score
 WHERE /*scope*/ AND /*readable*/

@@ -59,10 +59,6 @@ class ArcadeDialect:
         """See `Dialect.is_collision`."""
         return code_of(error) in _COLLISIONS
 
-    def cosine(self, similarity: float) -> float:
-        """ArcadeDB's function gives the plain cosine (its index does not)."""
-        return similarity
-
 
 def _make_search_indexes(http: ArcadeHttp, database: str, dimension: int) -> None:
     present = _vector_index(http, database)

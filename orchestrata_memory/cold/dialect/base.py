@@ -45,7 +45,3 @@ class Dialect(Protocol):
     def is_collision(self, error: BaseException) -> bool:
         """The transaction met another one and did nothing; it may be run again at once."""
         ...
-
-    def cosine(self, similarity: float) -> float:
-        """The cosine, from what this server's ``vector.similarity.cosine`` gives."""
-        ...

@@ -65,10 +65,6 @@ class Neo4jDialect:
         """See `Dialect.is_collision`."""
         return code_of(error) in _COLLISIONS
 
-    def cosine(self, similarity: float) -> float:
-        """Neo4j gives (1 + cosine) / 2."""
-        return 2.0 * similarity - 1.0
-
 
 def _found(rows: list[Row], dimension: int) -> SearchIndexes:
     """The indexes by what they cover: another component may have made them by other names."""
