@@ -62,6 +62,7 @@ class CandidateFinder:
         connection: The open connection.
         indexes: Names of the search indexes.
         vector_index: Tells when it can be asked.
+        documents: Reads what was found.
         dimension: Dimension of every vector.
     """
 
@@ -70,6 +71,7 @@ class CandidateFinder:
         connection: GraphConnection,
         indexes: SearchIndexes,
         vector_index: VectorIndex,
+        documents: Documents,
         *,
         dimension: int,
     ) -> None:
@@ -79,7 +81,7 @@ class CandidateFinder:
         self._known_total = 0, 0.0
         self._enough: dict[_Reached, int] = {}
         self._reader = VectorReader(connection, dimension=dimension)
-        self._documents = Documents(connection, dimension=dimension)
+        self._documents = documents
 
     async def candidates(self, asked: ColdQuery) -> ColdCandidates:
         """See `ColdStore.candidates`.

@@ -21,8 +21,6 @@ from orchestrata_memory.cold.filters import Filters
 from orchestrata_memory.cold.rows import document_from, is_whole, state_of
 from orchestrata_memory.concurrency import in_slices
 
-MOST: Final = 20_000
-BYTES: Final = 96 << 20
 LONGEST: Final = 16 << 10
 """A larger document is not kept: to read it is dear for other reasons."""
 
@@ -34,9 +32,14 @@ State = Sequence[Any]
 
 
 class DocumentCache:
-    """The documents read last, at most `MOST` and `BYTES` of them."""
+    """The documents read last.
 
-    def __init__(self) -> None:
+    Args:
+        room: Bytes they may take.
+    """
+
+    def __init__(self, room: int) -> None:
+        self._room = room
         self._kept: OrderedDict[str, tuple[State, ColdDocument, int]] = OrderedDict()
         self._bytes = 0
 
@@ -56,7 +59,7 @@ class DocumentCache:
             return
         self._kept[key] = state, document, size
         self._bytes += size
-        while self._bytes > BYTES or len(self._kept) > MOST:
+        while self._bytes > self._room:
             self._drop(self._kept.popitem(last=False)[1])
 
     def _drop(self, kept: tuple[State, ColdDocument, int] | None) -> None:
@@ -70,12 +73,13 @@ class Documents:
     Args:
         connection: The open connection.
         dimension: Dimension of every sound vector.
+        room: Bytes for documents that were read.
     """
 
-    def __init__(self, connection: GraphConnection, *, dimension: int) -> None:
+    def __init__(self, connection: GraphConnection, *, dimension: int, room: int) -> None:
         self._connection = connection
         self._dimension = dimension
-        self._cache = DocumentCache()
+        self._cache = DocumentCache(room)
 
     async def hits(
         self, found: Iterable[Row], filters: Filters, vector: NDArray[np.float32] | None

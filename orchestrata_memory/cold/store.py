@@ -25,6 +25,7 @@ from orchestrata_memory.cold.base import (
 from orchestrata_memory.cold.candidates import CandidateFinder
 from orchestrata_memory.cold.connection import GraphConnection
 from orchestrata_memory.cold.dialect import Row, SearchIndexes
+from orchestrata_memory.cold.documents import Documents
 from orchestrata_memory.cold.failures import PART, DriverFailure, translated
 from orchestrata_memory.cold.filters import filters_of
 from orchestrata_memory.cold.queries import filled, query
@@ -110,11 +111,16 @@ class GraphColdStore:
             raise
         vector_index = VectorIndex(connection, indexes, dimension=self._dimension)
         vector_index.start()
+        documents = Documents(
+            connection, dimension=self._dimension, room=self._settings.document_cache_mb << 20
+        )
         self._open = _Parts(
             connection=connection,
             indexes=indexes,
             writer=GraphWriter(connection, dimension=self._dimension),
-            finder=CandidateFinder(connection, indexes, vector_index, dimension=self._dimension),
+            finder=CandidateFinder(
+                connection, indexes, vector_index, documents, dimension=self._dimension
+            ),
             trail=GraphTrail(connection),
             statistics=Statistics(connection, indexes),
             vector_index=vector_index,

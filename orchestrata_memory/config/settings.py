@@ -41,7 +41,12 @@ class RedisSettings(Settings):
 
 
 class GraphSettings(Settings):
-    """The cold tier's server. No URI: the embedded default."""
+    """The cold tier's server. No URI: the embedded default.
+
+    Attributes:
+        document_cache_mb: Room for what searches have read of the graph, so that it need not be
+            sent again: some 20,000 short memories; 0 keeps nothing.
+    """
 
     uri: str | None = None
     dialect: Literal["auto", "neo4j", "arcadedb"] = "auto"
@@ -51,6 +56,7 @@ class GraphSettings(Settings):
     http_url: str | None = None
     operation_timeout_seconds: Seconds = 30.0
     max_connections: int = Field(default=32, ge=2)
+    document_cache_mb: int = Field(default=96, ge=0)
 
     @model_validator(mode="after")
     def _nothing_is_said_of_a_server_that_is_not_used(self) -> Self:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from orchestrata_memory.cold import documents
 from orchestrata_memory.cold.base import ColdDocument
-from orchestrata_memory.cold.documents import DocumentCache
+from orchestrata_memory.cold.documents import LONGEST, DocumentCache
 from orchestrata_memory.models import MemoryRecord
 
 NOW = datetime(2025, 1, 2, tzinfo=UTC)
@@ -27,7 +26,7 @@ def document(key: str = "k1", *, content: str = "said", tokens: bytes = b"") -> 
 
 
 def test_only_the_very_state_is_given_back():
-    cache = DocumentCache()
+    cache = DocumentCache(1_000_000)
     first = document()
     cache.keep(STATE, first)
     assert cache.get("k1", STATE) is first
@@ -39,24 +38,28 @@ def test_only_the_very_state_is_given_back():
     assert cache.get("k1", STATE) is None
 
 
-def test_it_keeps_to_its_bounds(monkeypatch):
-    monkeypatch.setattr(documents, "MOST", 3)
-    monkeypatch.setattr(documents, "BYTES", 18_000)
-    cache = DocumentCache()
+def test_it_keeps_to_its_room():
+    cache = DocumentCache(20_000)
 
     def kept() -> str:
         return "".join(key for key in "abcdef" if cache.get(key, STATE))
 
     for key in "abcd":
-        cache.keep(STATE, document(key))
+        cache.keep(STATE, document(key, tokens=b"x" * 5_000))
     assert kept() == "bcd"
     cache.get("b", STATE)
-    cache.keep(STATE, document("e"))
+    cache.keep(STATE, document("e", tokens=b"x" * 5_000))
     assert kept() == "bde"
     cache.keep(STATE, document("f", tokens=b"x" * 14_000))
-    assert kept() == "ef"
-    cache.keep(STATE, document("e", content="x" * (documents.LONGEST + 1)))
     assert kept() == "f"
+    cache.keep(STATE, document("f", content="x" * (LONGEST + 1)))
+    assert kept() == ""
     for key in "abc":
-        cache.keep(STATE, document(key))
+        cache.keep(STATE, document(key, tokens=b"x" * 5_000))
     assert kept() == "abc"
+
+
+def test_no_room_keeps_nothing():
+    cache = DocumentCache(0)
+    cache.keep(STATE, document())
+    assert cache.get("k1", STATE) is None
