@@ -21,7 +21,7 @@ NEUTRAL_RELEVANCE: Final = 0.5
 
 KEYWORDS: Final = 3.0
 COSINE: Final = 2.0
-LATE_WINDOW: Final = 5.0
+LATE_WINDOW: Final = 6.0
 LATE_OWN: Final = 1.5
 SPEAKER: Final = 1.5
 TIME: Final = 2.0
