@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,6 +13,8 @@ from numpy.typing import NDArray
 
 from orchestrata_memory.cold.address import GraphAddress
 from orchestrata_memory.cold.base import ColdPut, ColdQuery, Readable
+from orchestrata_memory.cold.store import GraphColdStore
+from orchestrata_memory.config.settings import GraphSettings
 from orchestrata_memory.hot.base import StoredVector
 from orchestrata_memory.models import MemoryRecord, MemoryScope
 from tests.servers.graph import GraphServer
@@ -32,6 +36,17 @@ def address_of(server: GraphServer, **changes: Any) -> GraphAddress:
         "http_url": server.http_url,
     }
     return GraphAddress(**(values | changes))
+
+
+@asynccontextmanager
+async def opened(server: GraphServer) -> AsyncIterator[GraphColdStore]:
+    """A store of its own on that server."""
+    store = GraphColdStore(GraphSettings(), dimension=DIMENSION, server=address_of(server))
+    await store.open()
+    try:
+        yield store
+    finally:
+        await store.close()
 
 
 def unit(values: Any) -> Vector:

@@ -7,15 +7,12 @@ from collections.abc import AsyncIterator
 import pytest
 
 from orchestrata_memory.cold.store import GraphColdStore
-from orchestrata_memory.config.settings import GraphSettings
-from tests.cold.builders import DIMENSION, address_of
+from tests.cold.builders import opened
 from tests.servers.graph import GraphServer
 
 
 @pytest.fixture
 async def store(clean_graph: GraphServer) -> AsyncIterator[GraphColdStore]:
     """An open store on an empty graph."""
-    made = GraphColdStore(GraphSettings(), dimension=DIMENSION, server=address_of(clean_graph))
-    await made.open()
-    yield made
-    await made.close()
+    async with opened(clean_graph) as made:
+        yield made

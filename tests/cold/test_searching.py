@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
+from typing import Any
 
 import numpy as np
 import pytest
 
 from orchestrata_memory.cold.base import ColdDelete, ColdHit, Readable
 from orchestrata_memory.cold.candidates import SCAN_LIMIT
+from orchestrata_memory.cold.connection import GraphConnection
 from orchestrata_memory.cold.store import GraphColdStore
 from orchestrata_memory.errors import MemoryEmbeddingError
 from orchestrata_memory.models import MemoryClassification, MemoryScope
@@ -19,6 +22,7 @@ from tests.cold.builders import (
     EVERYTHING,
     START,
     asked,
+    opened,
     put,
     random_vectors,
     rows,
@@ -245,6 +249,40 @@ class TestAmongManyOthers:
             best = sorted(found.hits, key=lambda one: -(one.cosine or 0.0))[:10]
             hit += len({f"other-{n}" for n in order} & keys(best))
         assert hit / 200 >= 0.95
+
+    async def test_an_index_that_is_being_loaded_is_not_waited_for(
+        self, crowd: GraphColdStore, clean_graph: GraphServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        center = random_vectors(1, seed=9)[0]
+        stored = np.stack([unit(center + 0.2 * one) for one in random_vectors(2000, seed=10)])
+        query = random_vectors(1, seed=12)[0]
+        nearest = {f"other-{n}" for n in np.argsort(-(stored @ query))[:20]}
+        asked_of_index: list[str] = []
+        read = GraphConnection.read
+
+        async def watched(self: GraphConnection, text: str, parameters: Any) -> Any:
+            asked_of_index.extend(["asked"] if "db.index.vector" in text else [])
+            return await read(self, text, parameters)
+
+        loaded = asyncio.Event()
+        define = GraphConnection.define
+
+        async def loading(self: GraphConnection, text: str, parameters: Any) -> Any:
+            if "db.index.vector" in text:
+                await loaded.wait()
+            return await define(self, text, parameters)
+
+        monkeypatch.setattr(GraphConnection, "read", watched)
+        monkeypatch.setattr(GraphConnection, "define", loading)
+        by_vector = asked(vector=query, scope=MemoryScope(project_id="big"), count=20)
+        async with opened(clean_graph) as young:
+            assert keys((await young.candidates(by_vector)).hits) == nearest
+            assert not asked_of_index
+            loaded.set()
+            async with asyncio.timeout(60):
+                while not asked_of_index:
+                    found = await young.candidates(by_vector)
+        assert len(keys(found.hits) & nearest) >= 18
 
 
 async def test_excluded_keys_make_room_for_others(store: GraphColdStore) -> None:
