@@ -1,7 +1,8 @@
 """``bench ablation``: what each kind of evidence brings, and what it costs.
 
-LoCoMo's questions as in ``bench locomo``, asked once with everything and once without each
-ingredient of the ranking, over the same store.
+LoCoMo's questions as in ``bench locomo`` and, if wanted, CLINC150's queries as in ``bench
+intents`` are asked once with everything and once without each ingredient of the ranking, over the
+same store.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from orchestrata_memory.bench.environment import Environment
-from orchestrata_memory.bench.locomo import ConversationStore, LocomoReport, Quality, Target
+from orchestrata_memory.bench.intents import IntentSet, IntentStore
+from orchestrata_memory.bench.locomo import ConversationStore, LocomoReport, Quality
 from orchestrata_memory.bench.locomo_data import Conversation
 from orchestrata_memory.bench.metrics import percentile
 from orchestrata_memory.bench.searching import Question, Reply
@@ -21,6 +24,8 @@ from orchestrata_memory.bench.tiers import Tier
 from orchestrata_memory.ingest.progress import Reporter
 from orchestrata_memory.models import memory_context
 from orchestrata_memory.retrieval.weights import EVERYTHING, Ingredients
+
+Q = TypeVar("Q")
 
 LIMIT = 10
 NOTHING_LEFT_OUT = "everything"
@@ -32,12 +37,15 @@ class Ablation:
 
     Attributes:
         without: Its name, or `NOTHING_LEFT_OUT`.
+        quality: On LoCoMo, as are the times.
+        precision_at_10: On CLINC150; None when that was not asked.
         p50_ms: Milliseconds of a search at the median.
         cpu_p50_ms: Processor time of this process in it, which other load disturbs less.
     """
 
     without: str
     quality: Quality
+    precision_at_10: float | None
     p50_ms: float
     cpu_p50_ms: float
 
@@ -46,6 +54,7 @@ class Ablation:
         return {
             "without": self.without,
             **self.quality.document(),
+            "precision_at_10": _rounded(self.precision_at_10),
             "query_p50_ms": round(self.p50_ms, 3),
             "cpu_p50_ms": round(self.cpu_p50_ms, 3),
         }
@@ -75,65 +84,82 @@ async def run_ablation(
     conversations: Sequence[Conversation],
     reporter: Reporter,
     *,
+    intents: IntentSet | None = None,
     tier: Tier = "hot",
     every: int = 1,
     keep: bool = False,
 ) -> AblationReport:
-    """Store every turn once; ask every question (or every `every`-th) with each switch off."""
+    """Store everything once; ask every question (or every `every`-th) with each switch off."""
     report = AblationReport(backend=environment.backend, tier=tier)
     stored = LocomoReport(backend=environment.backend, tier=tier)
-    store = ConversationStore(environment, conversations, reporter, stored)
+    talk = ConversationStore(environment, conversations, reporter, stored)
+    unrelated = None if intents is None else IntentStore(environment, intents, reporter)
     variants = {name: EVERYTHING.without(name) for name in Ingredients.names()}
     try:
-        await store.ingest()
+        await talk.ingest()
+        if unrelated is not None:
+            await unrelated.ingest()
         if tier == "cold":
-            await store.close_sessions()
-        questions = store.questions()[::every]
-        await _ask(environment, store.run, questions, EVERYTHING, reporter)  # warms every cache
+            await talk.close_sessions()
+            if unrelated is not None:
+                await unrelated.close_session()
+        asker = _Asker(environment, reporter, talk.run)
+        questions = talk.questions()[::every]
+        queries = [] if unrelated is None else unrelated.questions()[::every]
+        await asker.ask(questions, EVERYTHING)  # warms every cache
         for name, ingredients in {NOTHING_LEFT_OUT: EVERYTHING, **variants}.items():
-            asked = await _ask(environment, store.run, questions, ingredients, reporter)
-            report.rows.append(_row(name, *asked))
+            replies, processor = await asker.ask(questions, ingredients)
+            others, _ = await asker.ask(queries, ingredients)
+            report.rows.append(
+                Ablation(
+                    without=name,
+                    quality=Quality.of(replies),
+                    precision_at_10=None if unrelated is None else unrelated.precision(others),
+                    p50_ms=percentile([reply.seconds for reply in replies], 50) * 1000,
+                    cpu_p50_ms=percentile(processor, 50) * 1000,
+                )
+            )
     finally:
         if not keep and not environment.temporary:
-            with memory_context(environment.caller(f"{store.run}-asker")):
-                await forget(environment.engine, list(store.keys.values()), reporter)
+            with memory_context(environment.caller(f"{talk.run}-asker")):
+                await forget(environment.engine, list(talk.keys.values()), reporter)
+            if unrelated is not None:
+                await unrelated.forget()
     return report
 
 
-async def _ask(
-    environment: Environment,
-    run: str,
-    questions: Sequence[Question[Target]],
-    ingredients: Ingredients,
-    reporter: Reporter,
-) -> tuple[list[Reply[Target]], list[float]]:
-    caller = environment.caller(f"{run}-asker")
-    search = environment.engine.parts.search.search
-    replies, processor = [], []
-    with reporter.stage("searching", len(questions)) as advance:
-        for question in questions:
-            started, cpu = time.perf_counter(), time.process_time()
-            found = await search(
-                caller,
-                question.text,
-                scope=question.scope,
-                limit=LIMIT,
-                min_similarity=0.0,
-                now=datetime.now(UTC),
-                ingredients=ingredients,
-            )
-            processor.append(time.process_time() - cpu)
-            seconds = time.perf_counter() - started
-            keys = [hit.record.key for hit in found.hits]
-            replies.append(Reply(question=question, keys=keys, seconds=seconds))
-            advance(1)
-    return replies, processor
+class _Asker:
+    """Asks through the search pipeline, where ingredients can be left out."""
+
+    def __init__(self, environment: Environment, reporter: Reporter, run: str) -> None:
+        self._search = environment.engine.parts.search
+        self._caller = environment.caller(f"{run}-asker")
+        self._reporter = reporter
+
+    async def ask(
+        self, questions: Sequence[Question[Q]], ingredients: Ingredients
+    ) -> tuple[list[Reply[Q]], list[float]]:
+        """Replies, and the seconds of processor time that each took."""
+        replies, processor = [], []
+        with self._reporter.stage("searching", len(questions)) as advance:
+            for question in questions:
+                started, cpu = time.perf_counter(), time.process_time()
+                found = await self._search.search(
+                    self._caller,
+                    question.text,
+                    scope=question.scope,
+                    limit=LIMIT,
+                    min_similarity=0.0,
+                    now=datetime.now(UTC),
+                    ingredients=ingredients,
+                )
+                processor.append(time.process_time() - cpu)
+                seconds = time.perf_counter() - started
+                keys = [hit.record.key for hit in found.hits]
+                replies.append(Reply(question=question, keys=keys, seconds=seconds))
+                advance(1)
+        return replies, processor
 
 
-def _row(name: str, replies: Sequence[Reply[Target]], processor: Sequence[float]) -> Ablation:
-    return Ablation(
-        without=name,
-        quality=Quality.of(replies),
-        p50_ms=percentile([reply.seconds for reply in replies], 50) * 1000,
-        cpu_p50_ms=percentile(processor, 50) * 1000,
-    )
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)

@@ -123,53 +123,77 @@ async def run_intents(
 ) -> IntentsReport:
     """Store the training texts, ask the test queries (or every `every`-th), and compare."""
     engine = environment.engine
-    asked = intents.asked[::every]
+    store = IntentStore(environment, intents, reporter)
     report = IntentsReport(backend=environment.backend, tier=tier, memories=len(intents.stored))
-    run = f"intents-{uuid4().hex[:8]}"
-    caller = environment.caller(run, project_id=run)
-    intent_of: dict[str, str] = {}
     try:
         started = time.perf_counter()
-        with memory_context(caller):
-            await _ingest(environment, intents.stored, intent_of, reporter)
+        await store.ingest()
         report.ingest_s = time.perf_counter() - started
         if tier == "cold":
-            await engine.close_session(caller.session_id)
-        with memory_context(environment.caller(f"{run}-asker")):
-            scope = MemoryScope(project_id=run)
-            questions = [Question(text=q.text, scope=scope, about=q.intent) for q in asked]
+            await store.close_session()
+        with memory_context(environment.caller(f"{store.run}-asker")):
+            questions = store.questions()[::every]
             report.replies = await ask_all(engine, questions, reporter, limit=K)
             texts = [question.text for question in questions]
             report.embedding_p50_ms = await embedding_p50_ms(engine, texts)
-        report.precision_at_10 = precision_of(report.replies, intent_of)
+        report.precision_at_10 = store.precision(report.replies)
         report.exact_precision_at_10 = await exact_precision(
-            engine.parts.embedder, intents.stored, asked, reporter
+            engine.parts.embedder, intents.stored, intents.asked[::every], reporter
         )
         report.models = await models_in_use(engine.parts.embedder)
     finally:
         if not keep and not environment.temporary:
-            with memory_context(caller):
-                await forget(engine, list(intent_of), reporter)
+            await store.forget()
     return report
 
 
-async def _ingest(
-    environment: Environment,
-    stored: Sequence[Labelled],
-    intent_of: dict[str, str],
-    reporter: Reporter,
-) -> None:
-    async def store(item: Labelled) -> None:
-        entry = await environment.engine.store(item.text)
-        intent_of[entry.key] = item.intent
+class IntentStore:
+    """CLINC150's training texts, stored as one session through the public interface."""
 
-    size = -(-len(stored) // WRITERS)
-    with reporter.stage("storing", len(stored)) as advance:
-        await write_streams(chunks(stored, size), store, done=advance)
-    with reporter.stage("writing behind", len(stored)) as advance:
-        if not await environment.engine.settle(_SETTLE_SECONDS):
-            raise TimeoutError("cold did not take the texts in time")
-        advance(len(stored))
+    def __init__(self, environment: Environment, intents: IntentSet, reporter: Reporter) -> None:
+        self._environment = environment
+        self._intents = intents
+        self._reporter = reporter
+        self._intent_of: dict[str, str] = {}
+        self.run = f"intents-{uuid4().hex[:8]}"
+        self._caller = environment.caller(self.run, project_id=self.run)
+
+    async def ingest(self) -> None:
+        """Store every text, and wait until cold has it too."""
+        engine, stored = self._environment.engine, self._intents.stored
+
+        async def store(item: Labelled) -> None:
+            with memory_context(self._caller):
+                entry = await engine.store(item.text)
+            self._intent_of[entry.key] = item.intent
+
+        size = -(-len(stored) // WRITERS)
+        with self._reporter.stage("storing", len(stored)) as advance:
+            await write_streams(chunks(stored, size), store, done=advance)
+        with self._reporter.stage("writing behind", len(stored)) as advance:
+            if not await engine.settle(_SETTLE_SECONDS):
+                raise TimeoutError("cold did not take the texts in time")
+            advance(len(stored))
+
+    async def close_session(self) -> None:
+        """Move everything to the graph."""
+        await self._environment.engine.close_session(self._caller.session_id)
+
+    def questions(self) -> list[Question[str]]:
+        """Every query, with its intent."""
+        scope = MemoryScope(project_id=self.run)
+        return [
+            Question(text=item.text, scope=scope, about=item.intent) for item in self._intents.asked
+        ]
+
+    def precision(self, replies: Sequence[Reply[str]]) -> float:
+        """Mean precision at 10 of the answers."""
+        return precision_of(replies, self._intent_of)
+
+    async def forget(self) -> None:
+        """Delete what was stored."""
+        with memory_context(self._caller):
+            await forget(self._environment.engine, list(self._intent_of), self._reporter)
 
 
 def precision_of(replies: Sequence[Reply[str]], intent_of: dict[str, str]) -> float:

@@ -199,7 +199,8 @@ class _Judge:
 
     def _late_evidence(self, rows: Rows) -> dict[str, Evidence]:
         """Word pieces tell the parts of a conversation apart; of an entry that stands for itself
-        they say less than its own vector, and coarser (measured on CLINC150)."""
+        they say less than its own vector, and coarser (measured on CLINC150).
+        """
         if not self._on.late_interaction or self._query is None or not self._context:
             return {}
         values = late_interaction(

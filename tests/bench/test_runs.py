@@ -100,8 +100,12 @@ async def test_locomo_asks_the_tier_it_was_told_to(bench_environment, conversati
 
 async def test_an_ablation_asks_once_for_each_ingredient(bench_environment, conversations):
     stages = Stages()
+    unrelated = IntentSet(
+        stored=tuple(Labelled(text=f"{word} the lamp", intent=word) for word in ("dim", "sell")),
+        asked=(Labelled(text="please dim it", intent="dim"),),
+    )
     async with bench_environment(promote=False) as place:
-        report = await run_ablation(place, conversations, stages, every=2)
+        report = await run_ablation(place, conversations, stages, intents=unrelated, every=2)
         document = json.loads(json.dumps(report.document()))
         left = await left_behind(place)
 
@@ -109,7 +113,8 @@ async def test_an_ablation_asks_once_for_each_ingredient(bench_environment, conv
     assert names == ["everything", *Ingredients.names()]
     assert {row["n"] for row in document["rows"]} == {3}
     assert document["any_at_10"] == 1
-    assert stages.totals["searching"] == 3 * (1 + len(names))
+    assert document["precision_at_10"] == 0.1
+    assert stages.totals["searching"] == 3 * (1 + len(names)) + len(names)
     assert left == []
 
 

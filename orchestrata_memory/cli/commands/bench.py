@@ -184,20 +184,32 @@ async def ablation(
     *,
     file: FileArgument,
     asking: QuestionOptions,
+    intents: Annotated[
+        Path | None,
+        typer.Option(
+            "--intents",
+            exists=True,
+            dir_okay=False,
+            help="CLINC150's file, to ask its queries too.",
+        ),
+    ] = None,
 ) -> Answer:
     """Ask LoCoMo's questions with each ingredient of the ranking left out in turn."""
     from orchestrata_memory.bench.ablation import run_ablation
     from orchestrata_memory.bench.environment import environment
+    from orchestrata_memory.bench.intents import read_intents
     from orchestrata_memory.bench.locomo_data import read_conversations
     from orchestrata_memory.cli.progress import Bars
 
     settings = settings_of(options)
     conversations = read_conversations(file, limit_bytes=settings.limits.content_bytes)
+    unrelated = None if intents is None else read_intents(intents)
     async with environment(asking.backend, settings, promote=False) as place:
         report = await run_ablation(
             place,
             conversations,
             Bars(),
+            intents=unrelated,
             tier=asking.tier.value,
             every=asking.every,
             keep=asking.keep,
@@ -208,12 +220,13 @@ async def ablation(
             row.quality.any_at_5,
             row.quality.any_at_10,
             row.quality.fraction_at_10,
+            row.precision_at_10,
             row.p50_ms,
             row.cpu_p50_ms,
         )
         for row in report.rows
     ]
-    columns = ("without", "any@5", "any@10", "fraction@10", "p50 ms", "CPU ms")
+    columns = ("without", "any@5", "any@10", "fraction@10", "CLINC p@10", "p50 ms", "CPU ms")
     title = f"{report.backend}, {report.tier}"
     return Answer(document=report.document(), view=show(table(title, columns, rows)))
 
