@@ -198,8 +198,10 @@ class _Judge:
         return found
 
     def _late_evidence(self, rows: Rows) -> dict[str, Evidence]:
-        """Word pieces tell the parts of a conversation apart; of an entry that stands for itself
-        they say less than its own vector, and coarser (measured on CLINC150).
+        """Word pieces count as far as context does.
+
+        They tell the parts of a conversation apart. Of an entry that stands for itself they say
+        what its own vector says, only coarser (measured on CLINC150).
         """
         if not self._on.late_interaction or self._query is None or not self._context:
             return {}

@@ -190,7 +190,7 @@ async def ablation(
             "--intents",
             exists=True,
             dir_okay=False,
-            help="CLINC150's file, to ask its queries too.",
+            help="CLINC150's file: asks its queries too.",
         ),
     ] = None,
 ) -> Answer:
