@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from orchestrata_memory.cold.base import ColdStore
@@ -119,11 +120,12 @@ class Tiers:
         return not deleted and record.version >= self._index.known_version(record.key)
 
     async def vectors(self, keys: Sequence[str]) -> dict[str, StoredVector]:
-        """Vectors of the keys from whichever tier has them."""
+        """Vectors of the keys from whichever tier has them; of the graph only while it is up."""
         vectors = await self._hot.vectors(keys)
         missing = [key for key in keys if key not in vectors]
         if missing:
-            vectors.update(await self._cold.vectors(missing))
+            with suppress(MemoryUnavailableError):
+                vectors.update(await self._cold.vectors(missing))
         return vectors
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from orchestrata_memory.engine.engine import MemoryEngine
 from orchestrata_memory.errors import MemoryUnavailableError
-from orchestrata_memory.interfaces import HealthStatus
+from orchestrata_memory.interfaces import CXPPacket, HealthStatus
 from orchestrata_memory.models import MemoryScope
 from tests.engine.conftest import As
 from tests.faults.conftest import Lab, until
@@ -45,6 +45,12 @@ async def test_hot_works_on_and_everything_arrives_later(lab: Lab, as_: As, faul
             assert len(await engine.find(tags=["t"], scope=here, limit=20)) == 10
             changed = await engine.update(entries[0].key, content="changed meanwhile")
             assert await engine.delete(entries[1].key)
+            left = {e.key for e in entries if e.key != entries[1].key}
+            summary = await engine.summarize("s-2", max_tokens=500)
+            assert set(summary.source_keys) == left
+            packet = CXPPacket()
+            await engine.inject(packet, "note 3", budget_tokens=500)
+            assert set(packet.metadata["memory_context"]["injected_keys"]) >= left
         if fault != "slow":
             with pytest.raises(MemoryUnavailableError, match="the graph"):
                 await engine.store("an explicit key needs the graph", key="explicit")

@@ -8,11 +8,12 @@ from orchestrata_memory.engine.operations.gathering import Gatherer, unique
 from orchestrata_memory.engine.operations.searching import Searching
 from orchestrata_memory.engine.rights import READ_RULE
 from orchestrata_memory.engine.summary_maker import SummaryMaker, SummaryRequest
-from orchestrata_memory.errors import MemoryValidationError
+from orchestrata_memory.errors import MemoryUnavailableError, MemoryValidationError
 from orchestrata_memory.interfaces import CXPPacket
 from orchestrata_memory.models import (
     InjectionResult,
     InjectionStrategy,
+    MemoryRecord,
     MemoryScope,
     MemorySummary,
 )
@@ -97,14 +98,22 @@ class Injecting:
             min_similarity=FOUND_SIMILARITY,
             include_summaries=False,
         )
-        own = await self._gatherer.of_context(
-            call.context, call.context.session_id, include_summaries=False
-        )
+        own = await self._own(call)
         found = [hit.record for hit in outcome.hits]
         # One scale for all: what the search did not bring up fits the task less than what it did.
         scores = dict.fromkeys((record.key for record in own), 0.0) if found else {}
         scores |= {hit.record.key: hit.score for hit in outcome.hits}
         return await self._gatherer.with_vectors(unique([*found, *own]), scores)
+
+    async def _own(self, call: Call) -> list[MemoryRecord]:
+        """The session's entries; without the graph those that the search has seen must do."""
+        context = call.context
+        try:
+            return await self._gatherer.of_context(
+                context, context.session_id, include_summaries=False
+            )
+        except MemoryUnavailableError:
+            return []
 
 
 def _check_packet(packet: object) -> None:
