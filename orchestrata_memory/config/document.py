@@ -17,18 +17,55 @@ Tree = dict[str, Any]
 _REFERENCE = re.compile(r"\$(?:\$|\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\})")
 
 
+_HARMLESS = {
+    problem: problem
+    for problem in (
+        "could not find expected ':'",
+        "expected '<document start>'",
+        "expected ',' or ']'",
+        "expected ',' or '}'",
+        "expected <block end>",
+        "expected the node content",
+        "found unexpected document separator",
+        "found unexpected end of stream",
+        "mapping keys are not allowed here",
+        "mapping values are not allowed here",
+        "sequence entries are not allowed here",
+    )
+} | {"but found another document": "there is more than one document"}
+"""What a parser says of the text around a value; its other messages quote from values."""
+
+_UNSAFE = (
+    "it cannot be read here as plain values: one that begins with *, &, !, |, >, %, @ or ` has to "
+    "stand in quotes"
+)
+
+
+class _RefusedError(yaml.constructor.ConstructorError):
+    """A problem in words of our own."""
+
+
 class _StrictLoader(yaml.SafeLoader):
     """Plain values only, and no key twice: the last one winning silently hides a mistake."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: ANN401 - as in yaml
+        problem = None
+        try:
+            return super().construct_object(node, deep=deep)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            problem = "it is not what its tag or its form says"
+        raise _RefusedError(None, None, problem, node.start_mark)
 
 
 def _mapping(loader: _StrictLoader, node: yaml.MappingNode) -> dict[Hashable, Any]:
     seen: set[object] = set()
     for key_node, _ in node.value:
         key = loader.construct_object(key_node, deep=True)
+        if not isinstance(key, Hashable):
+            raise _RefusedError(None, None, "a key has to be a text", key_node.start_mark)
         if key in seen:
-            raise yaml.constructor.ConstructorError(
-                None, None, f"the key {key!r} stands twice", key_node.start_mark
-            )
+            problem = f"the key {key!r} stands twice"
+            raise _RefusedError(None, None, problem, key_node.start_mark)
         seen.add(key)
     loader.flatten_mapping(node)
     return loader.construct_mapping(node, deep=True)
@@ -44,18 +81,34 @@ def read_document(path: Path) -> object:
         MemoryConfigurationError: It cannot be read or is not YAML. Names the line, never its text.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise MemoryConfigurationError(f"{path}: cannot be read: {reason}") from error
-    try:
-        return yaml.load(text, Loader=_StrictLoader)  # noqa: S506 - a SafeLoader
+        return yaml.load(_text_of(path), Loader=_StrictLoader)  # noqa: S506 - a SafeLoader
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        line = f" line {mark.line + 1}, column {mark.column + 1}:" if mark else ""
-        raise MemoryConfigurationError(f"{path}:{line} {error.problem}") from None
+        problem = _told(error)
     except yaml.YAMLError:
-        raise MemoryConfigurationError(f"{path}: it is not YAML") from None
+        problem = "it is not YAML"
+    except RecursionError:
+        problem = "it is nested too deeply"
+    # Raised outside, so that the error that quotes the text is not its context.
+    raise MemoryConfigurationError(f"{path}: {problem}")
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        reason = error.strerror or "it cannot be opened"
+    except UnicodeDecodeError:
+        reason = "it is not UTF-8 text"
+    raise MemoryConfigurationError(f"{path}: cannot be read: {reason}")
+
+
+def _told(error: yaml.MarkedYAMLError) -> str:
+    mark = error.problem_mark
+    line = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+    problem = error.problem or ""
+    if isinstance(error, _RefusedError):
+        return line + problem
+    return line + _HARMLESS.get(problem.split(", but ")[0], _UNSAFE)
 
 
 def section_of(document: object, path: Path, section: tuple[str, ...]) -> Tree:

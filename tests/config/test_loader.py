@@ -208,6 +208,54 @@ def test_a_file_that_is_no_configuration(tmp_path: Path, text: str, told: str) -
     assert "secret-canary" not in message
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "*hunter2",
+        "!hunter2",
+        "!hunter2!x",
+        "!<hunter2",
+        "!!int hunter2",
+        "!!float hunter2",
+        "!!bool hunter2",
+        "!!timestamp hunter2",
+        "!!binary hunter2",
+        "2024-99-99",
+        "&hunter2 x, other: &hunter2 y",
+        "&$hunter2",
+        "@hunter2",
+        "%hunter2",
+        "`hunter2",
+        "|hunter2",
+        ">hunter2",
+        '"\\hunter2"',
+        '"\\xhunter2"',
+        "'hunter2",
+        "[hunter2",
+        "? [hunter2]",
+        "{[hunter2]: 1}",
+        "a: hunter2: 3",
+        "hunter2\x01",
+    ],
+)
+@pytest.mark.parametrize("style", ["graph: {{password: {}}}", "graph:\n  password: {}"])
+def test_what_is_no_yaml_is_told_by_its_place_and_not_quoted(
+    write: Write, value: str, style: str
+) -> None:
+    path = write(style.format(value))
+    with pytest.raises(MemoryConfigurationError) as caught:
+        load_settings(path, environ={})
+    message = str(caught.value).removeprefix(str(path))
+    assert "unter2" not in message
+    assert caught.value.__context__ is caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("value", ["*hunter2", "!hunter2", "&hunter2 x, y: &hunter2 z", "@h"])
+def test_a_value_that_has_to_stand_in_quotes_is_told_so(write: Write, value: str) -> None:
+    message = problem_of(write(f"graph: {{password: {value}}}"))
+    assert re.search(r": line 3, column \d+: it cannot be read here .* stand in quotes", message)
+
+
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     assert "No such file" in problem_of(tmp_path / "absent.yaml")
     binary = tmp_path / "binary.yaml"
