@@ -52,7 +52,13 @@ class Settings(BaseModel, metaclass=_Checked):
     )
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise MemoryConfigurationError(
+        raise self._fixed(name)
+
+    def __delattr__(self, name: str) -> None:
+        raise self._fixed(name)
+
+    def _fixed(self, name: str) -> MemoryConfigurationError:
+        return MemoryConfigurationError(
             f"{type(self).__name__}: {name}: settings never change; make others, "
             "such as by model_copy(update=...)"
         )

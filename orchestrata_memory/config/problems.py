@@ -51,9 +51,12 @@ def listed(source: str, problems: Sequence[str]) -> str:
     return f"{source}: {len(problems)} problems:{lines}"
 
 
-def refusal(what: str, *fields: tuple[str, ...]) -> PydanticCustomError:
-    """For a validator to raise: the same is wrong with each of `fields` of what it looks at."""
-    return PydanticCustomError(_OWN_KIND, "{what}", {"what": what, "fields": fields})
+def refusal(*problems: SettingProblem) -> PydanticCustomError:
+    """For a validator to raise: `problems` of what it looks at, and all of them.
+
+    Of several validators pydantic tells only what the first finds.
+    """
+    return PydanticCustomError(_OWN_KIND, "it breaks a rule", {"problems": problems})
 
 
 def problems_of(error: ValidationError, model: type[BaseModel]) -> list[SettingProblem]:
@@ -67,9 +70,11 @@ def _problems(details: ErrorDetails, model: type[BaseModel]) -> Iterator[Setting
     what = details["msg"].removeprefix("Value error, ")
     if details["type"] == "extra_forbidden":
         what = "there is no such setting" + _suggestion(where, model)
-    fields = details["ctx"]["fields"] if details["type"] == _OWN_KIND else ((),)
-    for field in fields:
-        yield SettingProblem(where=(*where, *field), what=what)
+    if details["type"] != _OWN_KIND:
+        yield SettingProblem(where=where, what=what)
+        return
+    for problem in details["ctx"]["problems"]:
+        yield SettingProblem(where=(*where, *problem.where), what=problem.what)
 
 
 def _suggestion(where: tuple[str, ...], root: type[BaseModel]) -> str:

@@ -5,6 +5,7 @@ Durations are seconds, sizes bytes, unless a name says otherwise.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -12,7 +13,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, SecretStr, model_validator
 
 from orchestrata_memory.config.checked import Settings
-from orchestrata_memory.config.problems import refusal
+from orchestrata_memory.config.problems import SettingProblem, refusal
 from orchestrata_memory.models import SYSTEM_VOLK, InjectionStrategy
 
 DAY = int(timedelta(days=1).total_seconds())
@@ -36,7 +37,7 @@ class RedisSettings(Settings):
     @model_validator(mode="after")
     def _nothing_is_said_of_a_server_that_is_not_used(self) -> Self:
         if self.url is None and self.sentinel_master is not None:
-            raise refusal(_unused("url"), ("sentinel_master",))
+            raise refusal(_unused("sentinel_master", "url"))
         return self
 
 
@@ -67,7 +68,7 @@ class GraphSettings(Settings):
             "http_url": self.http_url is not None,
         }
         if self.uri is None and any(said.values()):
-            raise refusal(_unused("uri"), *((name,) for name, given in said.items() if given))
+            raise refusal(*(_unused(name, "uri") for name, given in said.items() if given))
         return self
 
 
@@ -119,28 +120,25 @@ class GovernanceSettings(Settings):
     rule_files: tuple[Path, ...] = ()
 
     @model_validator(mode="after")
-    def _system_volk_is_reserved(self) -> Self:
-        if SYSTEM_VOLK in self.volks:
-            raise refusal(
-                f"{SYSTEM_VOLK} is the engine itself and cannot be registered",
-                ("volks", SYSTEM_VOLK),
-            )
+    def _volks_can_be_registered(self) -> Self:
+        if problems := [*self._reserved(), *self._unknown_roles()]:
+            raise refusal(*problems)
         return self
 
-    @model_validator(mode="after")
-    def _roles_are_known(self) -> Self:
-        unknown = [
-            ("volks", volk, str(place))
-            for volk, roles in self.volks.items()
-            for place, role in enumerate(roles)
-            if role not in SHIPPED_ROLES
-        ]
-        if unknown and not self.rule_files:
-            names = ", ".join(SHIPPED_ROLES)
-            raise refusal(
-                f"there is no such role; the rules know {names} (others need rule_files)", *unknown
-            )
-        return self
+    def _reserved(self) -> Iterator[SettingProblem]:
+        if SYSTEM_VOLK in self.volks:
+            what = f"{SYSTEM_VOLK} is the engine itself and cannot be registered"
+            yield SettingProblem(where=("volks", SYSTEM_VOLK), what=what)
+
+    def _unknown_roles(self) -> Iterator[SettingProblem]:
+        if self.rule_files:
+            return
+        names = ", ".join(SHIPPED_ROLES)
+        what = f"there is no such role; the rules know {names} (others need rule_files)"
+        for volk, roles in self.volks.items():
+            for place, role in enumerate(roles):
+                if role not in SHIPPED_ROLES:
+                    yield SettingProblem(where=("volks", volk, str(place)), what=what)
 
 
 class LimitSettings(Settings):
@@ -218,8 +216,9 @@ class MemoryEngineSettings(Settings):
     summary: SummarySettings = SummarySettings()
 
 
-def _unused(address: str) -> str:
-    return (
+def _unused(name: str, address: str) -> SettingProblem:
+    what = (
         f"it is about a server of your own, but {address} is not set, so the embedded one is used: "
         f"set {address}, or leave this out"
     )
+    return SettingProblem(where=(name,), what=what)

@@ -80,6 +80,15 @@ def test_several_mistakes_are_told_at_once() -> None:
         MemoryEngineSettings.model_validate({"redis": {"ttl_seconds": 0}, "limits": {"tags": -1}})
 
 
+def test_what_two_rules_find_is_told_at_once() -> None:
+    with pytest.raises(MemoryConfigurationError, match="2 problems:") as caught:
+        MemoryEngineSettings.model_validate(
+            {"governance": {"volks": {"SYS:MEMORY": [], "ENG:A": ["leed"]}}}
+        )
+    assert "governance.volks.SYS:MEMORY: SYS:MEMORY is the engine" in str(caught.value)
+    assert "governance.volks.ENG:A.0: there is no such role" in str(caught.value)
+
+
 def test_values_never_change() -> None:
     settings = RedisSettings()
     with pytest.raises(MemoryConfigurationError, match="sentinel_master: settings never change"):
@@ -87,6 +96,8 @@ def test_values_never_change() -> None:
     with pytest.raises(MemoryConfigurationError, match="url") as caught:
         settings.url = SecretStr(SECRET)
     assert SECRET not in str(caught.value)
+    with pytest.raises(MemoryConfigurationError, match="url: settings never change"):
+        del settings.url
     assert settings == RedisSettings()
 
 
