@@ -17,6 +17,9 @@ Tree = dict[str, Any]
 _REFERENCE = re.compile(r"\$(?:\$|\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\})")
 
 
+_ALMOST = 0.9
+"""How alike a name must be to be a slip of the pen: one or two letters of a long one."""
+
 _HARMLESS = {
     problem: problem
     for problem in (
@@ -129,14 +132,27 @@ def section_of(document: object, path: Path, section: tuple[str, ...]) -> Tree:
         if not isinstance(value, dict):
             where = ".".join(section[:depth]) or "the document"
             raise MemoryConfigurationError(f"{path}: {where}: a mapping is needed here")
-        if name not in value and (alike := difflib.get_close_matches(name, map(str, value), n=1)):
-            raise MemoryConfigurationError(f"{path}: {alike[0]}: did you mean {name}?")
+        if name not in value and (wrong := _misspelt(value, section[depth:])):
+            where = ".".join((*section[:depth], wrong))
+            raise MemoryConfigurationError(f"{path}: {where}: did you mean {name}?")
         value = value.get(name)
     if value is None:
         return {}
     if not isinstance(value, dict):
         raise MemoryConfigurationError(f"{path}: {'.'.join(section)}: a mapping is needed here")
     return value
+
+
+def _misspelt(value: Mapping[object, object], section: tuple[str, ...]) -> str | None:
+    """The name that must be meant for the first one of `section`; others have names of their own.
+
+    What is almost called so counts when it holds the rest of the section.
+    """
+    for found, inner in value.items():
+        near = difflib.get_close_matches(section[0], [str(found)], cutoff=_ALMOST)
+        if near and isinstance(inner, Mapping) and all(name in inner for name in section[1:2]):
+            return str(found)
+    return None
 
 
 def interpolated(

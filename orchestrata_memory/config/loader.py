@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from orchestrata_memory.config import environment
 from orchestrata_memory.config.document import Tree, interpolated, read_document, section_of
-from orchestrata_memory.config.placement import misplaced
+from orchestrata_memory.config.placement import misplaced, suspected
 from orchestrata_memory.config.problems import InvalidSettingsError, SettingProblem, listed
 from orchestrata_memory.config.settings import MemoryEngineSettings
 from orchestrata_memory.errors import MemoryConfigurationError
@@ -39,8 +39,7 @@ def load_settings(
         MemoryConfigurationError: Lists each problem with the full name of its field.
     """
     variables = os.environ if environ is None else environ
-    if path is None and variables.get(environment.CONFIG):
-        path = Path(variables[environment.CONFIG])
+    path = config_file(path, variables)
     problems: list[str] = []
     tree: Tree = {} if path is None else _from_file(path, variables, problems)
     origins = environment.overlay(
@@ -53,8 +52,25 @@ def load_settings(
     return settings
 
 
+def config_file(path: Path | None, environ: Mapping[str, str]) -> Path | None:
+    """The file that `load_settings` reads; None: there is none."""
+    named = environ.get(environment.CONFIG)
+    if path is None and named:
+        path = Path(named)
+    return None if path is None else path.expanduser()
+
+
+def suspicion(path: Path) -> str | None:
+    """What in a file without settings of ours may have been meant as such; None when nothing.
+
+    Raises:
+        MemoryConfigurationError: The file cannot be read.
+    """
+    document = read_document(path)
+    return None if section_of(document, path, SECTION) else suspected(document, SECTION)
+
+
 def _from_file(path: Path, variables: Mapping[str, str], problems: list[str]) -> Tree:
-    path = path.expanduser()
 
     def missing(where: tuple[str, ...], name: str) -> None:
         problems.append(f"{_name(where)}: the environment variable {name} is not set")

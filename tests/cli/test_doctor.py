@@ -149,6 +149,34 @@ def test_a_server_that_does_not_answer_fails_the_examination(tmp_path):
     assert "secret" not in outcome.out
 
 
+@pytest.mark.parametrize(
+    ("text", "status", "told"),
+    [
+        ("redis: {url: 'redis://canary'}", "warn", "redis stands outside runtime.memory_engine"),
+        ("runtime: {embedding: {model: canary}}", "warn", "runtime.embedding stands outside"),
+        ("logging: {level: info}", "ok", ""),
+        (
+            "runtime: {memory_engine: {injection_enabled: true}}\nredis: {url: canary}",
+            "ok",
+            "",
+        ),
+    ],
+)
+def test_a_file_whose_settings_may_be_misplaced_is_told_of(tmp_path, text, status, told):
+    file = tmp_path / "platform.yaml"
+    file.write_text(text)
+
+    outcome = run("--config", file, "doctor", "--json")
+    named = run("doctor", "--json", env={"ORCHESTRATA_MEMORY_CONFIG": str(file)})
+
+    check = outcome.json["checks"][0]
+    assert (check["name"], check["status"]) == ("config file", status)
+    assert told in check["detail"]
+    assert bool(check["fix"]) == (status == "warn")
+    assert "canary" not in outcome.out
+    assert named.json["checks"][0] == check
+
+
 def test_people_see_a_table_with_a_verdict():
     outcome = run("doctor")
 

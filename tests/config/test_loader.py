@@ -305,12 +305,17 @@ def test_what_only_a_server_of_ones_own_heeds_is_refused_without_one(
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("redis: {url: 'redis://canary'}", "redis stands"),
-        ("graph: {uri: 'bolt://canary'}\nlimits: {tags: 3}\nlogging: {}", "graph, limits stand"),
+        (
+            "graph: {uri: 'bolt://canary'}\nlimits: {tags: 3}\nlogging: {}\nredis: {url: 'r://'}",
+            "graph, limits, redis stand",
+        ),
         ("injection_budget_tokens: 512", "injection_budget_tokens stands"),
-        ("runtime: {redis: {url: 'redis://canary'}, kernel: {}}", "runtime.redis stands"),
+        ("runtime: {injection_enabled: false, kernel: {}}", "runtime.injection_enabled stands"),
         ("memory_engine: {redis: {url: 'redis://canary'}}", "memory_engine stands"),
-        ("runtime: {memory_engine: }\nworker: {batch_size: 5}", "worker stands"),
+        (
+            "runtime: {memory_engine: }\nworker: {batch_size: 5}\nsearch: {promote: no}\nlimits: {tags: 1}",
+            "limits, search, worker stand",
+        ),
     ],
 )
 def test_settings_outside_their_section_are_not_ignored(
@@ -328,14 +333,33 @@ def test_settings_outside_their_section_are_not_ignored(
     [
         "",
         "redis: {host: elsewhere}\nsearch: {engine: other}",
+        "redis: {url: 'redis://others'}\nembedding: {model: other}",
+        "runtime: {redis: {url: 'redis://others'}, embedding: {model: other}, kernel: {}}",
+        "redis: {url: a, pool: 3}\nembedding: {model: b, key: 3}\nworker: {batch_size: 1, a: 2}",
+        "runtime: {memory_engine: {injection_enabled: true}}\nmemory_engine: {limits: {tags: 3}}",
         "runtime: {memory_engine: {limits: {tags: 3}}}\nredis: {url: 'redis://others'}",
         "logging: {level: info}",
+        "runtimes: {python: 3}\nroutine: daily",
+        "runtime: {memory: {limit: 3}, memory_engines: 2}",
     ],
 )
 def test_sections_of_others_are_theirs(tmp_path: Path, text: str) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(text)
     assert load_settings(path, environ={}).redis.url is None
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("runtime: {memory-engine: {}}", "runtime.memory-engine: did you mean memory_engine?"),
+        ("runtimes: {memory_engine: {}}", "runtimes: did you mean runtime?"),
+    ],
+)
+def test_a_misspelt_section_is_told(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    assert f"{path}: {told}" in problem_of(path)
 
 
 def test_the_same_mapping_may_be_shared_by_an_anchor(write: Write) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import typer
@@ -24,8 +25,10 @@ async def doctor(options: Options) -> Answer:
     """Say what is installed, running and reachable, with the fix for what is not."""
     from orchestrata_memory.cli.doctor.report import examine
     from orchestrata_memory.cli.runtime import settings_of
+    from orchestrata_memory.config.loader import config_file
 
-    checks = await examine(settings_of(options))
+    settings = settings_of(options)
+    checks = await examine(settings, config_file(options.config, os.environ))
     healthy = all(check.status != "fail" for check in checks)
     return Answer(
         document={"healthy": healthy, "checks": [plain(check) for check in checks]},

@@ -12,6 +12,8 @@ from pathlib import Path
 import psutil
 
 from orchestrata_memory.cli.doctor.check import Check, fail, installed, ok, warn
+from orchestrata_memory.config.loader import PREFIX as SECTION_NAME
+from orchestrata_memory.config.loader import suspicion
 from orchestrata_memory.embedded.layout import DATA_DIR_VARIABLE, default_data_dir
 from orchestrata_memory.embedded.programs import ARCADEDB_GLIBC, platform_problem
 
@@ -20,6 +22,21 @@ _PROLOG_PATIENCE_SECONDS = 20
 _LEAST_FREE_BYTES = 1 << 30
 _LEAST_MEMORY_BYTES = 2 << 30
 _INSTALL_PROLOG = "apt-get install swi-prolog-nox (or your system's package of SWI-Prolog)"
+
+
+async def config_file(file: Path) -> Check:
+    """Whether the file has settings of the engine, and whether some may stand where none is read.
+
+    What is wrong with it beyond that is an error before anything is examined.
+    """
+    suspect = suspicion(file)
+    if suspect is None:
+        return ok("config file", str(file))
+    return warn(
+        "config file",
+        f"{file} has no {SECTION_NAME} section, so defaults hold; {suspect}",
+        f"put what is meant for the engine under {SECTION_NAME}",
+    )
 
 
 async def python() -> Check:
