@@ -17,13 +17,15 @@ SLICE_SECONDS: Final = 0.001
 
 async def side_by_side(work: Iterable[Awaitable[Result]]) -> list[Result]:
     """Results in order; when one fails the rest is stopped, and the error is the plain one."""
-    tasks = [asyncio.ensure_future(one) for one in work]
+    tasks: list[asyncio.Future[Result]] = []
     try:
+        tasks += map(asyncio.ensure_future, work)
         return await asyncio.gather(*tasks)
     except BaseException:
         for task in tasks:
             task.cancel()
-        await asyncio.wait(tasks)
+        if tasks:
+            await asyncio.wait(tasks)
         raise
 
 
@@ -35,11 +37,11 @@ async def together(first: Awaitable[First], second: Awaitable[Second]) -> tuple[
 
 
 async def in_slices(items: Iterable[Item], make: Callable[[Item], Result]) -> list[Result]:
-    """Make each result on the event loop, and let others have it after every millisecond.
+    """Make each result on the event loop, and let others have it whenever a millisecond has passed.
 
-    For many short pieces of pure Python: on a thread they would compete with the loop for the
-    interpreter, and each step of the loop would wait up to the 5 ms after which a thread gives it
-    up.
+    For many short pieces of pure Python; an item is never divided. On a thread they would compete
+    with the loop for the interpreter, and each step of the loop would wait up to the 5 ms after
+    which a thread gives it up.
     """
     results: list[Result] = []
     until = time.perf_counter() + SLICE_SECONDS

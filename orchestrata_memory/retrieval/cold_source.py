@@ -20,6 +20,7 @@ from orchestrata_memory.cold.base import (
 from orchestrata_memory.errors import MemoryUnavailableError
 from orchestrata_memory.models import MemoryRecord, MemoryScope
 from orchestrata_memory.retrieval.base import Passage, Slot
+from orchestrata_memory.retrieval.headers import may_read
 from orchestrata_memory.retrieval.hot_index import HotIndex
 
 if TYPE_CHECKING:
@@ -81,16 +82,20 @@ class ColdSource:
         )
         return self._current(
             found.hits,
+            readable,
             include_summaries=include_summaries,
             exhausted=found.keyword_exhausted and found.vector_exhausted,
         )
 
     async def neighbours(
-        self, slots: Iterable[Slot], vector: NDArray[np.float32] | None
+        self,
+        slots: Iterable[Slot],
+        vector: NDArray[np.float32] | None,
+        readable: Readable | None,
     ) -> ColdFound:
-        """Memories at these places, stored summaries left out."""
+        """Memories at these places that pass the pre-filter, stored summaries left out."""
         hits = await self._cold.neighbours(sorted(slots), vector)
-        return self._current(hits, include_summaries=False, exhausted=True)
+        return self._current(hits, readable, include_summaries=False, exhausted=True)
 
     async def statistics(
         self, terms: Sequence[str], scope: MemoryScope, readable: Readable | None
@@ -156,8 +161,17 @@ class ColdSource:
         return not self._index.is_deleted(key) and record.version >= self._index.known_version(key)
 
     def _current(
-        self, hits: Iterable[ColdHit], *, include_summaries: bool, exhausted: bool
+        self,
+        hits: Iterable[ColdHit],
+        readable: Readable | None,
+        *,
+        include_summaries: bool,
+        exhausted: bool,
     ) -> ColdFound:
+        """What hot knows nothing newer of.
+
+        The pre-filter holds again: a memory may have been narrowed since the graph looked.
+        """
         model = self._index.model_name
         passages: dict[str, Passage] = {}
         records: dict[str, MemoryRecord] = {}
@@ -166,7 +180,7 @@ class ColdSource:
             record = hit.document.record
             if not self.current(record):
                 outdated.add(record.key)
-            elif include_summaries or not record.sources:
+            elif may_read(record, readable) and (include_summaries or not record.sources):
                 passages[record.key] = cold_passage(hit, model)
                 records[record.key] = record
         return ColdFound(
@@ -174,10 +188,10 @@ class ColdSource:
         )
 
 
-def cold_passage(hit: ColdHit, model: str) -> Passage:
-    """What ranking needs to know of a memory of the graph; vectors of that model only."""
+def cold_passage(hit: ColdHit, model: str | None = None) -> Passage:
+    """What ranking needs to know of a memory of the graph; vectors of that model, if any."""
     document, record = hit.document, hit.document.record
-    ours = document.model == model
+    ours = model is not None and document.model == model
     return Passage(
         key=record.key,
         version=record.version,

@@ -16,15 +16,12 @@ from typing import Final
 from orchestrata_memory.embedding.base import Embedder
 from orchestrata_memory.hot.base import HotState, HotStore, StoredVector
 from orchestrata_memory.models import KeyState, MemoryRecord
-from orchestrata_memory.retrieval.analysis import TextAnalyzer
+from orchestrata_memory.retrieval.analysis import INLINE_CHARACTERS, TextAnalyzer
 from orchestrata_memory.retrieval.hot_index_sync import SharedRuns
 from orchestrata_memory.retrieval.hot_index_table import MemoryTable
 from orchestrata_memory.retrieval.hot_index_vectors import EXACT_ROWS, VectorMatrix
 
 _READ_BATCH: Final = 500
-_ANALYSE_INLINE: Final = 20_000
-"""Characters that are analysed on the loop: a few milliseconds; more go to a thread."""
-
 _RECHECK_SECONDS: Final = 900.0
 """After so long a tombstone or marker is looked up again; hot keeps them for ten minutes."""
 
@@ -70,6 +67,8 @@ class HotMirror:
         self._counted: set[str] = set()
         self._whole: dict[str, bool | None] = {}
         self._runs = SharedRuns(self._take_over)
+        self.departures = 0
+        """Memories that left hot for cold so far; each was here before and is there now."""
 
     @property
     def model_name(self) -> str:
@@ -185,7 +184,7 @@ class HotMirror:
             if state.record is not None and not self._holds(state.record)
         ]
         analyse = self._analyzer.terms
-        if sum(len(content) for _, content in fresh) <= _ANALYSE_INLINE:
+        if sum(len(content) for _, content in fresh) <= INLINE_CHARACTERS:
             return {key: analyse(content) for key, content in fresh}
         return await asyncio.to_thread(lambda: {key: analyse(content) for key, content in fresh})
 
@@ -201,13 +200,16 @@ class HotMirror:
         self._due_at.pop(key, None)
         if state is None or state.state is KeyState.UNKNOWN:
             self._versions.pop(key, None)
-            self._remove(key)
+            self._depart(key)
             return
         self._versions[key] = state.version
-        if state.state is KeyState.DELETED or state.record is None:
+        if state.state is KeyState.DELETED:
             self._remove(key)
-            if state.state is KeyState.DELETED:
-                self._deleted.add(key)
+            self._deleted.add(key)
+            self._schedule(key, time() + _RECHECK_SECONDS)
+            return
+        if state.record is None:
+            self._depart(key)
             self._schedule(key, time() + _RECHECK_SECONDS)
             return
         if state.state is KeyState.LIVE:
@@ -227,6 +229,10 @@ class HotMirror:
             return
         self._remove(record.key)
         self._table.put(record, terms or (), replica=replica)
+
+    def _depart(self, key: str) -> None:
+        self.departures += self._table.get(key) is not None
+        self._remove(key)
 
     def _remove(self, key: str) -> None:
         entry = self._table.remove(key)

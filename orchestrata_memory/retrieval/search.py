@@ -28,13 +28,9 @@ from orchestrata_memory.retrieval.hot_index import HotIndex
 from orchestrata_memory.retrieval.hot_source import HotSource, changed_since
 from orchestrata_memory.retrieval.pool import Gathered
 from orchestrata_memory.retrieval.ranking import rank
+from orchestrata_memory.retrieval.search_request import SearchRequest, SearchTools, TierChoice
 from orchestrata_memory.retrieval.search_rights import SearchRights
-from orchestrata_memory.retrieval.search_run import (
-    SearchRequest,
-    SearchRun,
-    SearchTools,
-    TierChoice,
-)
+from orchestrata_memory.retrieval.search_run import SearchRun
 from orchestrata_memory.retrieval.weights import EVERYTHING, Ingredients
 
 LEAST_CANDIDATES: Final = 200
@@ -174,8 +170,13 @@ class SearchPipeline:
         """Results, and the keys left out because their state changed meanwhile."""
         await run.prepare()
         count = max(LEAST_CANDIDATES, CANDIDATES_A_RESULT * request.limit)
+        overtakings = 0
         while True:
             pool, gathered = await run.gather(count)
+            if run.overtaken and overtakings < _ATTEMPTS:
+                overtakings += 1
+                await run.prepare(both=overtakings == _ATTEMPTS)
+                continue
             ranked = rank(
                 run.plan,
                 run.encoding,

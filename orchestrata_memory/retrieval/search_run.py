@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from orchestrata_memory.cold.base import ColdDocument, ColdHit, FindOrder, Readable, TermStatistics
-from orchestrata_memory.concurrency import together
-from orchestrata_memory.config.settings import SearchSettings
-from orchestrata_memory.embedding.base import Embedder, Encoding
+from orchestrata_memory.concurrency import in_slices, together
+from orchestrata_memory.embedding.base import Encoding
 from orchestrata_memory.errors import (
     COLD_TIER,
     HOT_TIER,
     MemoryEmbeddingError,
     MemoryUnavailableError,
 )
-from orchestrata_memory.governance.base import Governance
 from orchestrata_memory.models import MemoryRecord, MemoryScope
-from orchestrata_memory.retrieval.analysis import TextAnalyzer
 from orchestrata_memory.retrieval.base import Passage, Pool, Slot
-from orchestrata_memory.retrieval.cold_source import ColdFound, ColdSource, cold_passage
-from orchestrata_memory.retrieval.headers import may_read
-from orchestrata_memory.retrieval.hot_index import HotIndex
-from orchestrata_memory.retrieval.hot_source import HotSource
+from orchestrata_memory.retrieval.cold_source import ColdFound, cold_passage
 from orchestrata_memory.retrieval.pool import (
     Gathered,
     combined,
@@ -35,8 +27,8 @@ from orchestrata_memory.retrieval.pool import (
 )
 from orchestrata_memory.retrieval.query import QueryPlan, name_candidates, plan_query
 from orchestrata_memory.retrieval.ranking import context_slots
-from orchestrata_memory.retrieval.search_rights import SearchRights
-from orchestrata_memory.retrieval.weights import CONTEXT_OFFSETS, EVERYTHING, Ingredients
+from orchestrata_memory.retrieval.search_request import SearchRequest, SearchTools
+from orchestrata_memory.retrieval.weights import CONTEXT_OFFSETS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,38 +37,9 @@ if TYPE_CHECKING:
 CONTEXT_DEPTH: Final = 50
 """Candidates whose neighbours are fetched from cold: those that late interaction looks at."""
 
-TierChoice = Literal["both", "hot", "cold"]
 EMBEDDING: Final = "embedding"
+P = ParamSpec("P")
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchTools:
-    """What every search uses."""
-
-    hot: HotSource
-    cold: ColdSource
-    index: HotIndex
-    embedder: Embedder
-    governance: Governance
-    rights: SearchRights
-    analyzer: TextAnalyzer
-    settings: SearchSettings
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchRequest:
-    """What is asked, by whom; see `SearchPipeline.search`."""
-
-    volk_id: str
-    query: str
-    scope: MemoryScope
-    limit: int
-    min_similarity: float
-    now: datetime
-    include_summaries: bool
-    tiers: TierChoice
-    ingredients: Ingredients = EVERYTHING
 
 
 class SearchRun:
@@ -101,6 +64,7 @@ class SearchRun:
         self._encoded_text: str | None = None
         self._statistics = TermStatistics(documents=0, average_length=0.0)
         self._rights: dict[tuple[str, int], bool] = {}
+        self._departures = 0
         self.hot_up = True
         self.asks_hot = request.tiers != "cold"
         self.asks_cold = request.tiers != "hot"
@@ -119,25 +83,34 @@ class SearchRun:
         """The query's vectors; None when the model does not work."""
         return self._encoding
 
+    @property
+    def overtaken(self) -> bool:
+        """Memories moved from hot to cold meanwhile: each tier may have been asked too early."""
+        return (
+            self._request.tiers == "both"
+            and COLD_TIER not in self.missing
+            and self._tools.index.departures != self._departures
+        )
+
     # --- steps ---------------------------------------------------------------------------
-    async def prepare(self) -> None:
+    async def prepare(self, *, both: bool = False) -> None:
         """Synchronise, decide which tiers to ask, understand and encode the query.
+
+        Args:
+            both: Ask cold though hot holds all: it may not for long.
 
         Raises:
             MemoryUnavailableError: No tier that is asked answers.
         """
         request, tools = self._request, self._tools
-        await self._synchronise()
+        await self._synchronise(both=both)
         # after that: a delegation granted or revoked until now is known to the rules
         self._readable = await tools.governance.readable(request.volk_id)
         self._readable_surely = self._readable or Readable(volk_id=request.volk_id)
         # what is counted does not depend on who is named
         terms = tools.analyzer.query_terms(request.query)
         asked = terms, request.scope, self._readable_surely
-        _, (_, of_cold) = await together(
-            self._understand(),
-            together(self._embed_pending(), self._of_cold(tools.cold.statistics(*asked))),
-        )
+        _, of_cold = await together(self._understand(), self._counted(*asked))
         of_hot = tools.index.statistics(*asked) if self.asks_hot else None
         self._statistics = combined(of_hot, of_cold)
 
@@ -184,12 +157,14 @@ class SearchRun:
         self.asks_hot = False
         self._need_a_tier()
 
-    async def _synchronise(self) -> None:
+    async def _synchronise(self, *, both: bool) -> None:
         """Bring the hot index up to date, and leave cold out where hot holds all."""
         hot = self._tools.hot
         self.hot_up = True
+        self.asks_cold = self._request.tiers != "hot" and COLD_TIER not in self.missing
+        self._departures = self._tools.index.departures
         try:
-            if not (self.asks_hot and self.asks_cold):
+            if both or not (self.asks_hot and self.asks_cold):
                 self.hot_up = await hot.synchronised()
             elif await hot.holds_all(self._request.scope):
                 self.asks_cold = False
@@ -207,7 +182,7 @@ class SearchRun:
             known |= tools.index.speakers(names, request.scope, self._readable_surely)
         if names:
             of_cold = await self._of_cold(
-                tools.cold.speakers(names, request.scope, self._readable_surely)
+                tools.cold.speakers, names, request.scope, self._readable_surely
             )
             known |= of_cold or frozenset()
         self._plan = plan_query(
@@ -228,6 +203,16 @@ class SearchRun:
         except MemoryEmbeddingError:
             self._encoding = None
             self.missing[EMBEDDING] = None
+
+    async def _counted(
+        self, terms: Sequence[str], scope: MemoryScope, readable: Readable
+    ) -> TermStatistics | None:
+        """Cold's statistics; meanwhile what hot has no vector of yet is embedded."""
+        _, of_cold = await together(
+            self._embed_pending(),
+            self._of_cold(self._tools.cold.statistics, terms, scope, readable),
+        )
+        return of_cold
 
     async def _embed_pending(self) -> None:
         if not self.asks_hot:
@@ -273,15 +258,14 @@ class SearchRun:
     async def _cold_candidates(self, count: int) -> ColdFound:
         request = self._request
         found = await self._of_cold(
-            self._tools.cold.candidates(
-                self.plan.terms,
-                self._vector,
-                request.scope,
-                self._readable,
-                count,
-                exclude=self.outdated,
-                include_summaries=request.include_summaries,
-            )
+            self._tools.cold.candidates,
+            self.plan.terms,
+            self._vector,
+            request.scope,
+            self._readable,
+            count,
+            exclude=self.outdated,
+            include_summaries=request.include_summaries,
         )
         if found is None:
             return ColdFound()
@@ -294,23 +278,28 @@ class SearchRun:
             return
         request, cold = self._request, self._tools.cold
         records = await self._of_cold(
-            cold.find(
-                request.scope,
-                tags=(),
-                match_all=True,
-                readable=self._readable,
-                order=FindOrder.NEWEST,
-                limit=count,
-                offset=0,
-                include_summaries=request.include_summaries,
-            )
+            cold.find,
+            request.scope,
+            tags=(),
+            match_all=True,
+            readable=self._readable,
+            order=FindOrder.NEWEST,
+            limit=count,
+            offset=0,
+            include_summaries=request.include_summaries,
         )
-        for record in records or ():
-            if record.key not in gathered.passages and cold.current(record):
-                terms = self._tools.analyzer.terms(record.content)
-                document = ColdDocument.of(record, terms)
-                gathered.passages[record.key] = cold_passage(ColdHit(document=document), "")
-                gathered.records[record.key] = record
+        new = [
+            record
+            for record in records or ()
+            if record.key not in gathered.passages and cold.current(record)
+        ]
+        analyse = self._tools.analyzer.terms
+        for record, terms in zip(
+            new, await in_slices(new, lambda one: analyse(one.content)), strict=True
+        ):
+            document = ColdDocument.of(record, terms)
+            gathered.passages[record.key] = cold_passage(ColdHit(document=document))
+            gathered.records[record.key] = record
         gathered.exhausted = records is None or len(records) < count
 
     async def _drop_denied(self, gathered: Gathered) -> None:
@@ -360,10 +349,10 @@ class SearchRun:
         if not slots:
             return {}
         beside = Gathered()
-        found = await self._of_cold(self._tools.cold.neighbours(slots, self._vector))
+        found = await self._of_cold(
+            self._tools.cold.neighbours, slots, self._vector, self._readable
+        )
         beside.add_cold(found or ColdFound())
-        records = beside.records.items()
-        beside.drop([key for key, record in records if not may_read(record, self._readable)])
         await self._drop_denied(beside)
         by_slot = beside.by_slot()
         chosen = promising(
@@ -376,13 +365,14 @@ class SearchRun:
         return by_slot
 
     # --- a tier that does not answer -----------------------------------------------------
-    async def _of_cold(self, asked: Coroutine[Any, Any, Result]) -> Result | None:
+    async def _of_cold(
+        self, ask: Callable[P, Awaitable[Result]], *args: P.args, **kwargs: P.kwargs
+    ) -> Result | None:
         """The graph's answer; None when it is not asked or does not answer."""
         if not self.asks_cold:
-            asked.close()
             return None
         try:
-            return await asked
+            return await ask(*args, **kwargs)
         except MemoryUnavailableError:
             self.asks_cold = False
             self.missing[COLD_TIER] = None

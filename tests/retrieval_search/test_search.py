@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import gc
+from contextlib import suppress
 from datetime import timedelta
 
 import pytest
 
+from orchestrata_memory.cold.base import Readable
 from orchestrata_memory.errors import COLD_TIER, HOT_TIER, MemoryUnavailableError
 from orchestrata_memory.hot.base import HotState
 from orchestrata_memory.models import KeyState, MemoryClassification, MemoryScope
@@ -439,3 +443,85 @@ async def test_one_search_encodes_its_query_once(world: World, monkeypatch: pyte
     world.rules.denied = {f"k{number}" for number in range(395)}
     assert len(await world.keys("storm", limit=5)) == 5  # widened
     assert calls == ["storm"]
+
+
+# --- overtaken by a move ------------------------------------------------------------------------
+@pytest.mark.parametrize("asks_cold", [False, True])
+async def test_what_moves_to_cold_while_it_is_looked_for_is_found(world: World, asks_cold: bool):
+    """Between the decision which tiers to ask and the look-up, and the index hears of it."""
+    kept = world.hot.put(record("k", "the storm breaks"))
+    if asks_cold:
+        await world.in_cold(record("old", "boiled potatoes"))
+    vector = await world.vector(kept)
+    await world.ask("storm")
+    readable = world.rules.readable
+    moves = 0
+
+    async def moving(volk_id: str) -> Readable | None:
+        nonlocal moves
+        moves += 1
+        if moves == 1:
+            world.cold.put(world.hot.move_out("k"), vector)
+            await world.index.sync()
+        return await readable(volk_id)
+
+    world.rules.readable = moving  # type: ignore[method-assign]
+    outcome = await world.ask("storm")
+    assert [hit.record.key for hit in outcome.hits] == ["k"]
+    assert outcome.degraded is None
+
+
+async def test_what_changes_and_moves_before_it_is_returned_is_found(world: World):
+    kept = world.hot.put(record("k", "the storm breaks"))
+    vector = await world.vector(kept)
+    await world.ask("storm")
+
+    async def moving() -> None:
+        world.hot.before_read = None
+        changed = world.hot.put(kept.changed(version=2, content="the storm is over"))
+        world.cold.put(world.hot.move_out("k"), dataclasses.replace(vector, version=2))
+        assert changed.version == 2
+
+    world.hot.before_read = moving
+    (hit,) = (await world.ask("storm")).hits
+    assert hit.record.content == "the storm is over"
+
+
+async def test_moves_without_end_do_not_keep_a_search(world: World):
+    for number in range(12):
+        world.hot.put(record(f"k{number}", "the storm breaks"))
+    await world.ask("storm")
+    readable = world.rules.readable
+    moved: list[str] = []
+
+    async def moving(volk_id: str) -> Readable | None:
+        key = f"k{len(moved)}"
+        gone = world.hot.move_out(key)
+        moved.append(key)
+        await world.in_cold(gone)
+        await world.index.sync()
+        return await readable(volk_id)
+
+    world.rules.readable = moving  # type: ignore[method-assign]
+    found = await world.keys("storm", limit=20)
+    assert len(moved) < 12
+    assert len(found) == 12
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("ticks", range(12))
+async def test_a_search_cancelled_at_any_moment_leaves_nothing_behind(world: World, ticks: int):
+    world.hot.put(record("k", "the storm breaks"))
+    await world.in_cold(record("old", "storm of the century"))
+    await world.ask("storm")
+    before = asyncio.all_tasks()
+    searching = asyncio.create_task(world.ask("what did Ann say of the storm?"))
+    for _ in range(ticks):
+        await asyncio.sleep(0)
+    searching.cancel()
+    with suppress(asyncio.CancelledError):
+        await searching
+    del searching
+    gc.collect()
+    await world.index.sync()  # a run that others may share goes on
+    assert asyncio.all_tasks() == before
