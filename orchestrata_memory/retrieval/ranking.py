@@ -137,7 +137,8 @@ class _Judge:
         self._table = TermTable.of(view, plan.terms)
         self._information = {term: idf(term, pool.statistics) for term in plan.ranking_terms}
         self._cosines = cosine_values(view)
-        self._context = self._coherence()
+        self._coherent = coherence(view) if self._on.coherence else 1.0
+        self._context = self._coherent if self._on.context else 0.0
         self._trust = self._trust_in_vectors()
 
     def judge(self, now: datetime, settings: SearchSettings) -> Verdict:
@@ -153,14 +154,10 @@ class _Judge:
             ),
         }
         late = self._late_evidence(_best_rows(_total(parts), weights.LATE_DEPTH))
-        match = _normalised({**first, **late} if late else _standing_in(first))
+        missing = 1 - self._coherent if late else 1.0
+        match = _normalised({**_standing_in(first, missing), **late})
         parts["match"] = Evidence(weights.MATCH, _mean(match, self._view.candidates))
         return Verdict(self._view, self._table, _total(parts), parts, match)
-
-    def _coherence(self) -> float:
-        if not self._on.context:
-            return 0.0
-        return coherence(self._view) if self._on.coherence else 1.0
 
     def _trust_in_vectors(self) -> float:
         """In a stream that belongs together an entry is more than its own vector says."""
@@ -198,12 +195,12 @@ class _Judge:
         return found
 
     def _late_evidence(self, rows: Rows) -> dict[str, Evidence]:
-        """Word pieces count as far as context does.
+        """Word pieces count as far as the stream is coherent.
 
         They tell the parts of a conversation apart. Of an entry that stands for itself they say
         what its own vector says, only coarser (measured on CLINC150).
         """
-        if not self._on.late_interaction or self._query is None or not self._context:
+        if not self._on.late_interaction or self._query is None or not self._coherent:
             return {}
         values = late_interaction(
             self._view, rows, self._query, self._weight_of_word, coherence=self._context
@@ -212,7 +209,7 @@ class _Judge:
             return {}
         return {
             name: Evidence(
-                self._context * self._of_text(weight),
+                self._coherent * self._of_text(weight),
                 _spread(compared, rows, self._view.candidates),
             )
             for name, weight, compared in zip(
@@ -232,9 +229,14 @@ class _Judge:
         return max(known, default=0.0)
 
 
-def _standing_in(first: dict[str, Evidence]) -> dict[str, Evidence]:
-    """Without late interaction, keywords and cosine take its place, so others weigh no more."""
-    late = weights.LATE_OWN + weights.LATE_WINDOW
+def _standing_in(first: dict[str, Evidence], missing: float = 1.0) -> dict[str, Evidence]:
+    """Keywords and cosine take the weight that late interaction leaves, so others weigh no more.
+
+    Args:
+        first: Evidence of the first stage.
+        missing: Share of late interaction's weight that it does not take itself.
+    """
+    late = missing * (weights.LATE_OWN + weights.LATE_WINDOW)
     factor = 1 + late / (weights.KEYWORDS + weights.COSINE)
     return {
         name: Evidence(one.weight * factor, one.values) if name in _OF_TEXT else one

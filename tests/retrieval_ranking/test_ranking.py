@@ -276,6 +276,68 @@ def test_a_few_entries_are_taken_to_belong_together():
     assert coherence(stream([0.1, 0.9, 0.2])) == 1.0
 
 
+def test_what_is_assumed_fades_with_what_is_seen():
+    random = np.random.default_rng(1)
+    assert coherence(stream(random.normal(0.1, 0.1, 40_000))) == 0.0
+
+
+def of_pieces(states):
+    pieces = ("e1234", "boat", "mast")
+    return Encoding(vector=np.ones(4, dtype=np.float32) / 2, tokens=states, pieces=pieces)
+
+
+def unrelated(count):
+    """A stream that means nothing, with token vectors, and one entry that holds an identifier."""
+    random = np.random.default_rng(5)
+    states = random.normal(size=(count, 3, 4)).astype(np.float32)
+    made = [
+        passage(
+            f"k{i:04}",
+            "E1234" if i == 7 else "boat",
+            position=i + 1,
+            cosine=float(random.normal(0.2, 0.1)),
+            tokens=pack(of_pieces(states[i])),
+        )
+        for i in range(count)
+    ]
+    return pool(made)
+
+
+@pytest.fixture
+def coherent(monkeypatch):
+    """Sets how coherent every stream is."""
+
+    def be(value):
+        monkeypatch.setattr("orchestrata_memory.retrieval.ranking.coherence", lambda _: value)
+
+    return be
+
+
+def test_word_pieces_count_as_far_as_the_stream_is_coherent(coherent):
+    of, query = unrelated(30), of_pieces(np.eye(4, dtype=np.float32)[:3])
+
+    def told(ingredients=EVERYTHING):
+        return ranked("E1234 boat", of, encoding=query, ingredients=ingredients)[
+            0
+        ].explanation.match
+
+    coherent(0.0)
+    assert not {"late_own", "late_window"} & told().keys()
+    coherent(1.0)
+    assert {"late_own", "late_window"} <= told().keys()
+    assert {"late_own", "late_window"} <= told(EVERYTHING.without("context")).keys()
+
+
+def test_scores_do_not_jump_with_coherence(coherent):
+    of, query = unrelated(30), of_pieces(np.eye(4, dtype=np.float32)[:3])
+    found = []
+    for value in (0.0, 1e-6, 0.5 - 1e-6, 0.5, 1 - 1e-6, 1.0):
+        coherent(value)
+        found.append(scores(ranked("E1234 boat", of, encoding=query)))
+    for first, second in zip(found[::2], found[1::2], strict=True):
+        assert first == pytest.approx(second, abs=1e-4)
+
+
 def test_context_slots_are_the_places_around():
     assert ("s", "ENG:ALPHA", 9) in context_slots([passage("k", position=10)])
     assert ("s", "ENG:ALPHA", 10) not in context_slots([passage("k", position=10)])
