@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from sys import intern
 from typing import Protocol
 
 import numpy as np
@@ -116,10 +115,10 @@ class ColdDocument:
         tokens: bytes | None = None,
         model: str | None = None,
     ) -> ColdDocument:
-        """A document of a record. Its terms are kept once for all documents that hold them."""
+        """A document of a record."""
         return cls(
             record=record,
-            terms=tuple(map(intern, terms)),
+            terms=tuple(terms),
             speaker=record.speaker,
             occurred_at=record.occurred_at,
             relevance=record.relevance,

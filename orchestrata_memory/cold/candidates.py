@@ -25,6 +25,7 @@ from orchestrata_memory.cold.queries import query
 from orchestrata_memory.cold.vector_index import VectorIndex
 from orchestrata_memory.cold.vectors import VectorReader
 from orchestrata_memory.concurrency import side_by_side
+from orchestrata_memory.errors import MemoryUnavailableError
 from orchestrata_memory.models import MemoryScope
 
 SCAN_LIMIT = 600
@@ -199,11 +200,17 @@ class CandidateFinder:
         """Enough of the `width` nearest, or None when too few of them pass."""
         wanted = max(asked.count, _LEAST_FOUND)
         parameters = {
+            **filters.parameters,
             "index": self._indexes.vector,
+            "vector": vector,
             "width": width,
             "limit": wanted + len(asked.exclude),
         }
-        rows = await self._reader.read("found_by_vector", filters, vector, parameters)
+        try:
+            rows = await self._connection.read(filters.fill("found_by_vector"), parameters)
+        except MemoryUnavailableError:
+            self._vector_index.start()
+            raise
         found = [row for row in rows[0][0] if row[0] not in asked.exclude]
         if len(found) < asked.count:
             return None

@@ -156,8 +156,8 @@ class GraphConnection:
                 ) from error
             raise
 
-    async def define(self, text: str, parameters: Mapping[str, Any]) -> list[Row]:
-        """Run one statement on the schema, untranslated; building an index may take minutes."""
+    async def at_length(self, text: str, parameters: Mapping[str, Any]) -> list[Row]:
+        """Run one statement that may take minutes, such as making an index; untranslated."""
         return await self._once(text, parameters, _SCHEMA_SECONDS)
 
     def _may_repeat(self, error: BaseException) -> bool:

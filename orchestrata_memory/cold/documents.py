@@ -8,7 +8,8 @@ found, readable and current is the graph's answer each time.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from sys import getsizeof
 from typing import Any, Final
 
 import numpy as np
@@ -24,8 +25,14 @@ from orchestrata_memory.concurrency import in_slices
 LONGEST: Final = 16 << 10
 """A larger document is not kept: to read it is dear for other reasons."""
 
-_OVERHEAD: Final = 1_500
-"""Bytes of a document besides its texts and vectors, roughly."""
+_OVERHEAD: Final = 2_000
+_A_TERM: Final = 96
+_A_NAME: Final = 80
+_JSON_AS_OBJECTS: Final = 6
+"""Bytes of a document besides its texts and vectors, of a term, of a tag or key besides its
+letters, and of a letter of JSON when it is read: as measured, rounded up."""
+
+_METADATA: Final = 4
 
 State = Sequence[Any]
 """Version, time of change, model, as a look-up gives them."""
@@ -51,9 +58,9 @@ class DocumentCache:
         self._kept.move_to_end(key)
         return kept[1]
 
-    def keep(self, state: State, document: ColdDocument) -> None:
-        """Keep a document in place of an older state of it."""
-        key, size = document.record.key, _size(document)
+    def keep(self, state: State, document: ColdDocument, size: int) -> None:
+        """Keep a document of that many bytes in place of an older state of it."""
+        key = document.record.key
         self._drop(self._kept.pop(key, None))
         if size > LONGEST:
             return
@@ -86,11 +93,11 @@ class Documents:
     ) -> list[ColdHit]:
         """Hits of what was found, rows of ``fragment_found.cypher``; what is gone is left out."""
         documents: list[ColdDocument] = []
-        missing: list[str] = []
+        missing: dict[str, State] = {}
         for key, *state in found:
             document = self._cache.get(key, state)
             if document is None:
-                missing.append(key)
+                missing[key] = state
             else:
                 documents.append(document)
         if missing:
@@ -101,13 +108,16 @@ class Documents:
             for document, cosine in zip(documents, cosines, strict=True)
         ]
 
-    async def _read(self, keys: Sequence[str], filters: Filters) -> list[ColdDocument]:
-        asked = {**filters.parameters, "keys": keys}
+    async def _read(self, states: Mapping[str, State], filters: Filters) -> list[ColdDocument]:
+        asked = {**filters.parameters, "keys": list(states)}
         [[rows]] = await self._connection.read(filters.fill("documents_by_key"), asked)
         whole = [row for row in rows if is_whole(row[0])]
         documents = await in_slices(whole, lambda row: document_from(row, self._dimension))
         for row, document in zip(whole, documents, strict=True):
-            self._cache.keep(state_of(row[0], document.model), document)
+            state = state_of(row[0], document.model)
+            # read while it changes, it may be half of one state and half of the next
+            if state == states[document.record.key]:
+                self._cache.keep(state, document, size_of(document, metadata=row[0][_METADATA]))
         return documents
 
 
@@ -122,12 +132,29 @@ def _cosines(
     }
     if vector is None or not held:
         return cosines
-    for number, cosine in zip(held, np.stack([*held.values()]) @ vector, strict=True):
-        cosines[number] = float(cosine)
+    # not by BLAS, whose threads cost more than they save (see retrieval.md)
+    products = np.einsum("ij,j->i", np.stack([*held.values()]), vector)
+    for number, cosine in zip(held, products.tolist(), strict=True):
+        cosines[number] = cosine
     return cosines
 
 
-def _size(document: ColdDocument) -> int:
-    texts = len(document.record.content) + 8 * len(document.terms)
-    vectors = 0 if document.vector is None else document.vector.nbytes
-    return _OVERHEAD + texts + vectors + len(document.tokens or b"")
+def size_of(document: ColdDocument, *, metadata: str | None) -> int:
+    """Bytes that a document takes, roughly.
+
+    Args:
+        document: The document.
+        metadata: Its metadata as the JSON it was read from.
+    """
+    record = document.record
+    names = (*record.tags, *record.shared_with, *record.sources)
+    return (
+        _OVERHEAD
+        + getsizeof(record.content)
+        + getsizeof(record.summary or "")
+        + _JSON_AS_OBJECTS * len(metadata or "")
+        + _A_TERM * len(document.terms)
+        + sum(_A_NAME + len(name) for name in names)
+        + (0 if document.vector is None else document.vector.nbytes)
+        + len(document.tokens or b"")
+    )

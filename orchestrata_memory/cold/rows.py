@@ -52,7 +52,7 @@ def properties_of(put: ColdPut) -> Properties:
     """Every property of the memory's node; those without a value are left out.
 
     Raises:
-        ValueError: The metadata is no JSON, or a time in it is none.
+        ValueError: The metadata is no JSON.
     """
     record = put.record
     metadata = json.dumps(record.metadata, ensure_ascii=False, allow_nan=False)
@@ -82,11 +82,11 @@ def properties_of(put: ColdPut) -> Properties:
         "term_count": len(put.terms.split()),
         "stream": stream_of(record.session_id, record.volk_id),
         "slot": slot_of(record.session_id, record.volk_id, record.position),
-        "occurred_at": _occurred_at(record),
+        "occurred_at": instant(record.occurred_at),
         "speaker": record.speaker,
         "speaker_key": record.speaker.casefold(),
-        "relevance": _number(record.metadata.get("relevance")),
-        "importance": _number(record.metadata.get("importance")),
+        "relevance": record.relevance,
+        "importance": record.importance,
     }
     return {name: value for name, value in values.items() if value is not None}
 
@@ -183,7 +183,7 @@ def document_from(row: Sequence[Any], dimension: int) -> ColdDocument:
     return ColdDocument.of(
         record_from(values),
         (terms or "").split(),
-        vector=_unit(embedding) if is_sound(embedding, dimension) else None,
+        vector=_unit(embedding, dimension),
         tokens=bytes(tokens) if tokens is not None else None,
         model=model,
     )
@@ -217,9 +217,13 @@ def is_sound(values: Sequence[float] | None, dimension: int) -> bool:
     return bool(np.isfinite(vector).all() and vector.any())
 
 
-def _unit(values: Sequence[float]) -> NDArray[np.float32]:
+def _unit(values: Sequence[float] | None, dimension: int) -> NDArray[np.float32] | None:
+    """A stored vector at unit length; None for one that cannot be compared."""
+    if values is None or len(values) != dimension:
+        return None
     vector = vector_from(values)
-    return vector / np.float32(np.linalg.norm(vector))
+    length = np.linalg.norm(vector)
+    return vector / length if np.isfinite(length) and length > 0 else None
 
 
 def relationships_of(record: MemoryRecord) -> Mapping[str, Sequence[str]]:
@@ -255,16 +259,3 @@ def _time(value: Any) -> datetime:  # noqa: ANN401 - as above
     except (ValueError, TypeError):
         return _LONG_AGO
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
-
-
-def _occurred_at(record: MemoryRecord) -> str:
-    try:
-        return instant(record.occurred_at)
-    except (ValueError, OverflowError) as error:
-        raise ValueError("metadata.occurred_at is no time") from error
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value)

@@ -16,7 +16,7 @@ from orchestrata_memory.cold.connection import GraphConnection
 from orchestrata_memory.cold.dialect import Row, SearchIndexes
 from orchestrata_memory.cold.filters import Filters, filters_of
 from orchestrata_memory.cold.lucene import quoted
-from orchestrata_memory.concurrency import side_by_side
+from orchestrata_memory.concurrency import together
 from orchestrata_memory.models import MemoryScope
 
 FRESH_SECONDS = 5.0
@@ -55,16 +55,14 @@ class Statistics:
         filters = filters_of(scope, readable)
         known = self._known((scope, readable))
         if known is None:
-            rows, size = await side_by_side(
-                (
-                    self._frequencies(terms, (scope, readable), filters),
-                    self._walk((scope, readable), filters),
-                )
+            rows, size = await together(
+                self._frequencies(terms, (scope, readable), filters),
+                self._walk((scope, readable), filters),
             )
-            known = (size[0][0], size[0][1])
+            documents, average = size
         else:
             rows = await self._frequencies(terms, (scope, readable), filters)
-        documents, average = known
+            documents, average = known
         counted = {row[0]: row[1] for row in rows}
         return TermStatistics(
             documents=max(documents, *counted.values(), 0) if counted else documents,
@@ -78,7 +76,7 @@ class Statistics:
             return None
         return entry[1]
 
-    async def _walk(self, asked: _Scope, filters: Filters) -> list[Row]:
+    async def _walk(self, asked: _Scope, filters: Filters) -> _Size:
         writes, began = self._writes, monotonic()
         rows = await self._connection.read(filters.fill("scope_statistics"), filters.parameters)
         documents, average = rows[0]
@@ -88,7 +86,7 @@ class Statistics:
             self._sizes.move_to_end(asked)
             while len(self._sizes) > _KEPT:
                 self._sizes.popitem(last=False)
-        return [size]
+        return size
 
     async def _frequencies(
         self, terms: Sequence[str], scope: _Scope, filters: Filters

@@ -101,7 +101,7 @@ class GraphColdStore:
         await connection.open()
         try:
             indexes = await connection.dialect.prepare(
-                connection.define, database=connection.database, dimension=self._dimension
+                connection.at_length, database=connection.database, dimension=self._dimension
             )
         except DriverFailure as error:
             await connection.close()

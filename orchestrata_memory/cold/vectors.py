@@ -53,7 +53,7 @@ class VectorReader:
         self,
         name: str,
         filters: Filters,
-        vector: list[float] | None,
+        vector: list[float],
         parameters: Mapping[str, Any],
     ) -> list[Row]:
         """Run the query of that name; vectors that cannot be compared are passed over."""

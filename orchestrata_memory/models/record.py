@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
@@ -51,15 +52,23 @@ class MemoryRecord:
 
     @property
     def occurred_at(self) -> datetime:
-        """When it happened: ``metadata["occurred_at"]``, else `created_at`."""
+        """``metadata["occurred_at"]``, in UTC if it has no offset; without a time, `created_at`."""
         value = self.metadata.get("occurred_at")
-        return datetime.fromisoformat(value) if isinstance(value, str) else self.created_at
+        try:
+            time = datetime.fromisoformat(value) if isinstance(value, str) else self.created_at
+            return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+        except (ValueError, OverflowError):
+            return self.created_at
 
     @property
     def relevance(self) -> float | None:
-        """``metadata["relevance"]``, or None."""
-        value = self.metadata.get("relevance")
-        return float(value) if isinstance(value, int | float) else None
+        """``metadata["relevance"]``; None without a finite number there."""
+        return _finite(self.metadata.get("relevance"))
+
+    @property
+    def importance(self) -> float | None:
+        """``metadata["importance"]``; None without a finite number there."""
+        return _finite(self.metadata.get("importance"))
 
     @property
     def speaker(self) -> str:
@@ -100,6 +109,15 @@ class MemoryRecord:
             shared_with=self.shared_with,
             explanation=explanation,
         )
+
+
+def _finite(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:
+        return None
 
 
 class KeyState(StrEnum):

@@ -265,15 +265,15 @@ class TestAmongManyOthers:
             return await read(self, text, parameters)
 
         loaded = asyncio.Event()
-        define = GraphConnection.define
+        at_length = GraphConnection.at_length
 
         async def loading(self: GraphConnection, text: str, parameters: Any) -> Any:
             if "db.index.vector" in text:
                 await loaded.wait()
-            return await define(self, text, parameters)
+            return await at_length(self, text, parameters)
 
         monkeypatch.setattr(GraphConnection, "read", watched)
-        monkeypatch.setattr(GraphConnection, "define", loading)
+        monkeypatch.setattr(GraphConnection, "at_length", loading)
         by_vector = asked(vector=query, scope=MemoryScope(project_id="big"), count=20)
         async with opened(clean_graph) as young:
             assert keys((await young.candidates(by_vector)).hits) == nearest
