@@ -72,7 +72,7 @@ async def _looked_up(
     else:
         query = ColdQuery(terms=(), vector=vector, scope=scope, readable=None, count=K)
         cold = await engine.parts.cold.candidates(query)
-        near = [(hit.cosine or -1.0, hit.record.key) for hit in cold.hits]
+        near = [(-1.0 if hit.cosine is None else hit.cosine, hit.record.key) for hit in cold.hits]
     return [key for _, key in sorted(near, reverse=True)[:K]]
 
 

@@ -45,6 +45,8 @@ class Step:
         n: Memories in the store.
         stores_per_s: Acknowledged stores a second up to here, sixteen writers at once.
         lag_s: How long after the last store cold had all.
+        index_s: How long the hot index then took to take it over, its approximate part included.
+            Searches answer meanwhile, and compare more vectors one by one.
         process_mib: Resident memory of this process, model included.
         redis_mib: What Redis uses for its data.
     """
@@ -52,6 +54,7 @@ class Step:
     n: int
     stores_per_s: float
     lag_s: float
+    index_s: float
     timing: Timing
     recall_at_10: float
     vector_recall_at_10: float
@@ -65,6 +68,7 @@ class Step:
             "n": self.n,
             "stores_per_s": round(self.stores_per_s, 1),
             "lag_s": round(self.lag_s, 2),
+            "index_s": round(self.index_s, 2),
             "query_p50_ms": round(self.timing.p50_ms, 3),
             "query_p95_ms": round(self.timing.p95_ms, 3),
             "recall_at_10": round(self.recall_at_10, 4),
@@ -151,6 +155,7 @@ class _Growth:
     async def grow_to(self, size: int) -> Step:
         """Store up to `size` memories and measure."""
         stores_per_s, lag_s, sessions = await self._fill(size)
+        index_s = await self._catch_up()
         if self._tier == "cold":
             with self._reporter.stage("closing sessions", len(sessions)) as advance:
                 for session in sessions:
@@ -164,6 +169,7 @@ class _Growth:
             n=size,
             stores_per_s=stores_per_s,
             lag_s=lag_s,
+            index_s=index_s,
             timing=timing_of(replies),
             recall_at_10=self._recall(replies),
             vector_recall_at_10=whole,
@@ -171,6 +177,16 @@ class _Growth:
             process_mib=process_mib,
             redis_mib=await self._environment.raw.redis_memory() / _MIB,
         )
+
+    async def _catch_up(self) -> float:
+        """Seconds until the hot index has taken over what was stored since the last search."""
+        index = self._engine.parts.index
+        started = time.perf_counter()
+        with self._reporter.stage("indexing", 1) as advance:
+            await index.sync()
+            await index.settle()
+            advance(1)
+        return time.perf_counter() - started
 
     async def _fill(self, size: int) -> tuple[float, float, list[str]]:
         """Store what is missing; the rate, the lag of cold, and the new sessions."""

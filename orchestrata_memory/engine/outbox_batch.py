@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ from orchestrata_memory.cold.base import ColdDelete, ColdPut, ColdWrite
 from orchestrata_memory.concurrency import in_slices
 from orchestrata_memory.hot.base import Confirmation, OutboxKind, OutboxRecord, StoredVector
 from orchestrata_memory.models import Delegation, MemoryRecord
-from orchestrata_memory.retrieval.analysis import TextAnalyzer
+from orchestrata_memory.retrieval.analysis import INLINE_CHARACTERS, TextAnalyzer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +60,10 @@ class OutboxBatch:
             for item in self.newest.values()
             if item.kind is OutboxKind.DELETE
         ]
-        return deletes + await in_slices(self.puts, put)
+        short = [record for record in self.puts if len(record.content) <= INLINE_CHARACTERS]
+        long = [record for record in self.puts if len(record.content) > INLINE_CHARACTERS]
+        puts = await in_slices(short, put)
+        return [*deletes, *puts, *[await asyncio.to_thread(put, record) for record in long]]
 
     def confirmations(self, failed: Mapping[str, str]) -> list[Confirmation]:
         """Confirmations of every record whose key did not fail."""

@@ -27,6 +27,9 @@ from orchestrata_memory.retrieval.words import FUNCTION_WORDS, IRREGULAR_FORMS, 
 MAX_TERM_CHARACTERS: Final = 64
 """Longer runs (encoded data, mostly) are cut here: nobody asks for them by heart."""
 
+INLINE_CHARACTERS: Final = 10_000
+"""Texts up to this length are analysed on the event loop, in milliseconds; others on a thread."""
+
 _WORD_CACHE: Final = 65_536
 
 _RUN = regex.compile(

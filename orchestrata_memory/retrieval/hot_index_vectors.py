@@ -160,6 +160,8 @@ class VectorMatrix:
             index = self._approximate
             if index is None or index.size > 2 * np.count_nonzero(self.there):
                 index = ApproximateIndex(self.dimension)  # the old one answers meanwhile
+            if self._approximate is None:
+                self._approximate = index  # what it lacks is scanned
             while True:
                 rows = np.flatnonzero(self.there).astype(np.int32)
                 rows = rows[~index.holds(rows, self._stamps[rows])]
