@@ -198,6 +198,34 @@ async def test_the_owner_is_nobody_to_share_with(engine: MemoryEngine, as_: As) 
                 await attempt(entry.key, "ENG:BETA")
 
 
+async def test_an_owner_among_the_readers_can_be_taken_out(engine: MemoryEngine, as_: As) -> None:
+    """As earlier versions could leave it."""
+    with as_():
+        entry = await engine.store(SECRET)
+        hot = engine.parts.hot
+        record = (await hot.read([entry.key]))[entry.key].record
+        assert record is not None
+        shared = record.changed(shared_with=("ENG:ALPHA", "ENG:BETA"), version=2)
+        audit = AuditRecord(
+            audit_id="of-an-earlier-version",
+            operation="share",
+            volk_id="ENG:ALPHA",
+            session_id="s-1",
+            key=entry.key,
+            rule="can_share_memory",
+            outcome="allowed",
+            detail="with=ENG:ALPHA",
+            at=shared.updated_at,
+        )
+        await hot.replace(shared, audit, expected_version=1, withdrawals=[])
+        with pytest.raises(MemoryValidationError, match="owner"):
+            await engine.share(entry.key, "ENG:ALPHA")
+        after = await engine.unshare(entry.key, "ENG:ALPHA")
+        assert (after.shared_with, after.version) == (("ENG:BETA",), 3)
+        with pytest.raises(MemoryValidationError, match="owner"):
+            await engine.unshare(entry.key, "ENG:ALPHA")
+
+
 @pytest.mark.traces("REQ-010-047")
 async def test_a_denial_is_audited_with_what_was_wanted(
     engine: MemoryEngine, as_: As, monkeypatch: pytest.MonkeyPatch

@@ -81,9 +81,11 @@ class Sharing:
             await self._doorway.require(call, await rule.decide(call, current), rule.detail)
             needed = await self._rights.needed(call.volk_id, current)
             await self._doorway.require(call, needed, rule.detail)
-            if volk_id == current.volk_id:
-                raise MemoryValidationError("volk_id", "is the owner, who may read it anyway")
             readers = change({*current.shared_with}, {volk_id})
+            # An earlier version could leave the owner among them; from there it can be taken.
+            leaves = volk_id in {*current.shared_with} - readers
+            if volk_id == current.volk_id and not leaves:
+                raise MemoryValidationError("volk_id", "is the owner, who may read it anyway")
             changed = _with_readers(current, readers, call.at)
             if changed is current:
                 await self._doorway.note(call, rule.name, "unchanged")
