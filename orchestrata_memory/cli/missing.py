@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from orchestrata_memory.cli.answers import styled
+from orchestrata_memory.cli.exits import ExitCode
 from orchestrata_memory.interfaces import SystemEvent
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from orchestrata_memory.engine.engine import MemoryEngine
+
+_MODEL = "embedding"
+"""The name of the model among what is missing."""
 
 
 async def graph_is_away(engine: MemoryEngine) -> bool:
@@ -41,8 +45,36 @@ def degraded(searches: Sequence[SystemEvent]) -> str | None:
     )
 
 
+def nothing_found(missing: str | None) -> ExitCode:
+    """What a search reports that found nothing: with something missing there may yet be something.
+
+    Args:
+        missing: As `degraded` tells it. A server may be back at the next try; a model that does not
+            work wants mending.
+    """
+    if missing is None:
+        return ExitCode.NOTHING
+    servers, _ = _parts(missing)
+    return ExitCode.UNAVAILABLE if servers else ExitCode.CONFIGURATION
+
+
 def degraded_note(missing: str | None) -> list[RenderableType]:
     """What people are told of a search that could not ask everything."""
     if missing is None:
         return []
-    return [styled(f"without {missing}, which did not answer: there may be more", "yellow")]
+    servers, model = _parts(missing)
+    told = []
+    if servers:
+        told.append(f"without {', '.join(servers)}, which did not answer: there may be more")
+    if model:
+        told.append(
+            "the embedding model does not work, so this was found only by words: there may be "
+            "more; doctor examines the model"
+        )
+    return [styled(text, "yellow") for text in told]
+
+
+def _parts(missing: str) -> tuple[list[str], bool]:
+    """Servers that did not answer, and whether the model did not work."""
+    names = missing.split(", ")
+    return [name for name in names if name != _MODEL], _MODEL in names

@@ -5,6 +5,9 @@ import json
 import pytest
 
 from orchestrata_memory.cli.exits import ExitCode
+from orchestrata_memory.embedding.service import EmbeddingService
+from orchestrata_memory.errors import MemoryEmbeddingError
+from orchestrata_memory.retrieval.hot_source import HotSource
 from tests.cli.runner import run
 
 pytestmark = pytest.mark.servers
@@ -56,6 +59,30 @@ def test_a_search_says_what_did_not_answer(lonely):
     assert "which did not answer" in shown.out
     assert nothing.code == ExitCode.UNAVAILABLE
     assert nothing.json["results"] == []
+
+
+@pytest.mark.parametrize(
+    ("graph", "code"), [("away", ExitCode.UNAVAILABLE), ("there", ExitCode.CONFIGURATION)]
+)
+@pytest.mark.parametrize("arguments", [("search", "x", "--min-similarity", "1"), ("inject", "x")])
+def test_a_model_that_does_not_work_is_no_server_that_is_away(
+    lonely, monkeypatch, graph, code, arguments
+):
+    async def broken(self, text):
+        raise MemoryEmbeddingError("no model here")
+
+    async def all_here(self, scope):
+        return graph == "there"
+
+    monkeypatch.setattr(EmbeddingService, "embed_query", broken)
+    monkeypatch.setattr(HotSource, "holds_all", all_here)
+
+    found = lonely(*arguments, "--session", "of-nothing", "--json")
+    shown = lonely(*arguments, "--session", "of-nothing")
+
+    assert (found.code, shown.code) == (code, code)
+    assert "embedding" in found.json["degraded"]
+    assert "only by words" in " ".join(shown.out.split())
 
 
 def test_an_ingest_does_not_say_that_the_graph_has_it(lonely, tmp_path):

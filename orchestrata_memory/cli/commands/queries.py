@@ -22,7 +22,7 @@ from orchestrata_memory.cli.arguments import KeyArgument, LimitOption, ScopeOpti
 from orchestrata_memory.cli.command import command
 from orchestrata_memory.cli.exits import ExitCode
 from orchestrata_memory.cli.hearing import hearing
-from orchestrata_memory.cli.missing import degraded, degraded_note
+from orchestrata_memory.cli.missing import degraded, degraded_note, nothing_found
 from orchestrata_memory.cli.options import Options
 from orchestrata_memory.cli.runtime import engine_for
 from orchestrata_memory.interfaces import Topic
@@ -74,11 +74,10 @@ async def search(
     missing = degraded(heard)
     explained = [_explanation(entry) for entry in entries if entry.explanation is not None]
     found = _found(entries, "Found", *explained, *degraded_note(missing))
-    nothing = ExitCode.NOTHING if missing is None else ExitCode.UNAVAILABLE
     return replace(
         found,
         document={**found.document, "degraded": missing},
-        exit_code=ExitCode.OK if entries else nothing,
+        exit_code=ExitCode.OK if entries else nothing_found(missing),
     )
 
 
@@ -209,7 +208,7 @@ async def inject(
     return Answer(
         document={"memory_context": context, "remaining": result.remaining, "degraded": missing},
         view=show(*_summary_view(result.summary), styled(used, "dim"), *degraded_note(missing)),
-        exit_code=ExitCode.OK if result.summary.source_count else ExitCode.NOTHING,
+        exit_code=ExitCode.OK if result.summary.source_count else nothing_found(missing),
     )
 
 
