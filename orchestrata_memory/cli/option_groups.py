@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields
 from typing import get_type_hints
 
 
@@ -40,10 +40,21 @@ def _options(group: type[OptionGroup]) -> list[inspect.Parameter]:
             item.name,
             inspect.Parameter.KEYWORD_ONLY,
             annotation=hints[item.name],
-            default=item.default,
+            default=_default(group, item),
         )
         for item in fields(group)
     ]
+
+
+def _default(group: type[OptionGroup], item: Field[object]) -> object:
+    """A field's default; without one the option is required.
+
+    Raises:
+        TypeError: It is made by a factory, which an option cannot show.
+    """
+    if item.default_factory is not MISSING:
+        raise TypeError(f"{group.__name__}.{item.name}: an option's default is a value")
+    return inspect.Parameter.empty if item.default is MISSING else item.default
 
 
 def collected(arguments: Mapping[str, object], groups: Groups) -> dict[str, object]:

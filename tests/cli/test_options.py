@@ -1,11 +1,14 @@
 """Who is calling, and with which configuration."""
 
+import inspect
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import pytest
 import typer
 
 from orchestrata_memory.cli.arguments import moment
+from orchestrata_memory.cli.option_groups import OptionGroup, expanded
 from orchestrata_memory.cli.options import DEFAULT_VOLK, Options
 from tests.cli.runner import run
 
@@ -45,6 +48,32 @@ def test_moments_are_aware(text, end, expected):
 def test_what_is_no_moment_is_refused(text):
     with pytest.raises(typer.BadParameter, match="ISO 8601"):
         moment(text, "--from")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted(OptionGroup):
+    needed: str
+    other: int = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made(OptionGroup):
+    tags: list[str] = field(default_factory=list)
+
+
+def _parameter(kind):
+    return inspect.Parameter("group", inspect.Parameter.KEYWORD_ONLY, annotation=kind)
+
+
+def test_an_option_of_a_group_has_its_fields_default_or_is_required():
+    parameters, _ = expanded([_parameter(Wanted)])
+
+    assert {item.name: item.default for item in parameters} == {
+        "needed": inspect.Parameter.empty,
+        "other": 3,
+    }
+    with pytest.raises(TypeError, match=r"Made\.tags"):
+        expanded([_parameter(Made)])
 
 
 def test_common_options_may_stand_before_or_after_the_command(tmp_path):
