@@ -313,8 +313,8 @@ def test_what_only_a_server_of_ones_own_heeds_is_refused_without_one(
         ("runtime: {injection_enabled: false, kernel: {}}", "runtime.injection_enabled stands"),
         ("memory_engine: {redis: {url: 'redis://canary'}}", "memory_engine stands"),
         (
-            "runtime: {memory_engine: }\nworker: {batch_size: 5}\nsearch: {promote: no}\nlimits: {tags: 1}",
-            "limits, search, worker stand",
+            "runtime: {memory_engine: }\nsearch: {promote: no}\ngraph: {uri: b}\nlimits: {tags: 1}",
+            "graph, limits, search stand",
         ),
     ],
 )
