@@ -13,7 +13,6 @@ Memory: the cache of documents holds at most `cache_size` encodings and 64 MiB, 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 from collections.abc import Coroutine, Mapping, Sequence
 
@@ -30,6 +29,7 @@ from orchestrata_memory.errors import (
     MemoryLifecycleError,
 )
 from orchestrata_memory.interfaces import HealthStatus, PartHealth
+from orchestrata_memory.models.hashing import content_hash
 
 _logger = logging.getLogger(__name__)
 
@@ -37,11 +37,6 @@ DOCUMENT_CACHE_BYTES = 64 * 1024 * 1024
 QUERY_CACHE_BYTES = 16 * 1024 * 1024
 QUERY_CACHE_ENTRIES = 2048
 WAITING_TEXTS = 1024
-
-
-def content_hash(text: str) -> str:
-    """Hex SHA-256 of a text's UTF-8, the name of its encoding in every cache."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class EmbeddingService:

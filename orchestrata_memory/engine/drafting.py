@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from orchestrata_memory.config.settings import LimitSettings
 from orchestrata_memory.models import MemoryClassification, MemoryContext, MemoryRecord
+from orchestrata_memory.models.hashing import content_hash
 from orchestrata_memory.models.validation import (
     check_classification,
     check_content,
@@ -16,11 +16,6 @@ from orchestrata_memory.models.validation import (
     check_tags,
 )
 from orchestrata_memory.tokens.base import ITokenCounter
-
-
-def content_hash(content: str) -> str:
-    """Hex SHA-256 of the content's UTF-8."""
-    return hashlib.sha256(content.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,9 +11,10 @@ from orchestrata_memory.embedding import token_vectors
 from orchestrata_memory.embedding.base import Encoding
 from orchestrata_memory.embedding.hashing import HashingModel
 from orchestrata_memory.embedding.redis_cache import RedisVectorCache
-from orchestrata_memory.embedding.service import EmbeddingService, content_hash
+from orchestrata_memory.embedding.service import EmbeddingService
 from orchestrata_memory.hot import keys
 from orchestrata_memory.hot.connection import Connection
+from orchestrata_memory.models.hashing import content_hash
 from tests.embedding.models import DIMENSION, ScriptedModel
 
 pytestmark = pytest.mark.servers

@@ -15,13 +15,14 @@ from orchestrata_memory.embedding.agreement import PROBES
 from orchestrata_memory.embedding.base import Encoding
 from orchestrata_memory.embedding.cache import EncodingCache
 from orchestrata_memory.embedding.lane import DOCUMENTS_PER_CALL
-from orchestrata_memory.embedding.service import WAITING_TEXTS, EmbeddingService, content_hash
+from orchestrata_memory.embedding.service import WAITING_TEXTS, EmbeddingService
 from orchestrata_memory.errors import (
     MemoryConfigurationError,
     MemoryEmbeddingError,
     MemoryLifecycleError,
 )
 from orchestrata_memory.interfaces import HealthStatus
+from orchestrata_memory.models.hashing import content_hash
 from tests.embedding.models import DIMENSION, ScriptedModel
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from orchestrata_memory.engine.doorway import Call, Doorway
-from orchestrata_memory.engine.drafting import content_hash
 from orchestrata_memory.engine.notices import Notices
 from orchestrata_memory.engine.operations.gathering import Gatherer
 from orchestrata_memory.engine.operations.writing import STORE_RULE, Writing
@@ -22,6 +21,7 @@ from orchestrata_memory.models import (
     MemorySummary,
     SummarizationStrategy,
 )
+from orchestrata_memory.models.hashing import content_hash
 from orchestrata_memory.models.validation import check_identifier, check_max_tokens
 from orchestrata_memory.summaries.keys import narrowest, summary_key
 
