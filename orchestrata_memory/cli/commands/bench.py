@@ -320,12 +320,23 @@ def _sizes(text: str) -> list[int]:
 
 
 def _scale_view(report: ScaleReport) -> list[RenderableType]:
-    columns = ("memories", "stores/s", "lag s", "p50 ms", "p95 ms", "recall", "process", "Redis")
+    columns = (
+        "memories",
+        "stores/s",
+        "lag s",
+        "index s",
+        "p50 ms",
+        "p95 ms",
+        "recall",
+        "process",
+        "Redis",
+    )
     rows = [
         (
             step.n,
             round(step.stores_per_s),
             step.lag_s,
+            step.index_s,
             step.timing.p50_ms,
             step.timing.p95_ms,
             " / ".join(
