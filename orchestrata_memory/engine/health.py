@@ -29,14 +29,19 @@ async def gather_health(parts: Parts, operations: Wired) -> ComponentHealth:
     return ComponentHealth(status=worst, parts=health)
 
 
-async def graph_answers(parts: Parts) -> bool:
-    """Whether the cold tier would take a write now; when not, writes wait in the outbox."""
-    return (await _ask(parts.cold.health())).status is HealthStatus.HEALTHY
+async def graph_answers(parts: Parts, patience: float = _PATIENCE_SECONDS) -> bool:
+    """Whether the cold tier would take a write now; when not, writes wait in the outbox.
+
+    Args:
+        parts: Where the cold tier is.
+        patience: Seconds after which no answer is one.
+    """
+    return (await _ask(parts.cold.health(), patience)).status is HealthStatus.HEALTHY
 
 
-async def _ask(question: Awaitable[PartHealth]) -> PartHealth:
+async def _ask(question: Awaitable[PartHealth], patience: float = _PATIENCE_SECONDS) -> PartHealth:
     try:
-        async with asyncio.timeout(_PATIENCE_SECONDS):
+        async with asyncio.timeout(patience):
             return await question
     except TimeoutError:
         return PartHealth(status=HealthStatus.UNHEALTHY, message="no answer in time")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from enum import Enum, auto
 from typing import Any, Self
@@ -34,8 +35,9 @@ from orchestrata_memory.models import SYSTEM_VOLK
 
 log = logging.getLogger(__name__)
 
-_AWAY_SECONDS = 2.0
-"""How long stopping waits for a graph that does not answer: the outbox is safe without."""
+_AWAY_SECONDS = 2.5
+"""How long stopping waits for a graph that does not answer, from asking it to giving the draining
+up: the outbox is safe without."""
 
 
 class Phase(Enum):
@@ -145,7 +147,8 @@ class EngineLifecycle(IComponent):
     async def stop(self) -> None:
         """Refuse new operations, drain what was accepted, end the background work, disconnect.
 
-        What cannot be drained within the configured time stays in the outbox, safe.
+        What cannot be drained within the configured time stays in the outbox, safe; for a graph
+        that does not answer, that time is `_AWAY_SECONDS` at most.
         """
         async with self._changing_phase:
             was_running = self._phase is Phase.RUNNING
@@ -164,9 +167,11 @@ class EngineLifecycle(IComponent):
                 await to_the_end(self._close())
 
     async def _drain(self, timeout_seconds: float) -> None:
+        away_until = time.monotonic() + _AWAY_SECONDS
         try:
-            if not await graph_answers(self.parts):
-                timeout_seconds = min(timeout_seconds, _AWAY_SECONDS)
+            if not await graph_answers(self.parts, _AWAY_SECONDS):
+                left = max(0.0, away_until - time.monotonic())
+                timeout_seconds = min(timeout_seconds, left)
             if not await self._settle(timeout_seconds):
                 log.warning("stopping with an outbox that is not empty; it goes on at next start")
         except MemoryEngineError as error:
@@ -181,6 +186,7 @@ class EngineLifecycle(IComponent):
                 self._operations.favours.stop,
                 self._operations.worker.stop,
                 self._operations.upkeep.stop,
+                self._notices.stop,
             ]
         if self._parts is not None:
             steps += [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from dependency_injector import containers, providers
 
 from orchestrata_memory.config.settings import MemoryEngineSettings
 from orchestrata_memory.container import MemoryContainer, build_engine, register_memory_engine
+from orchestrata_memory.engine import lifecycle
 from orchestrata_memory.engine.engine import MemoryEngine
 from orchestrata_memory.errors import MemoryGovernanceError, MemoryLifecycleError
 from orchestrata_memory.interfaces import (
@@ -108,6 +110,30 @@ async def test_stopping_waits_for_the_graph_only_while_it_answers(
     configured = engine.settings.worker.drain_timeout_seconds
     assert (waited == [configured]) is answers
     assert waited[0] <= configured
+
+
+@pytest.mark.servers
+async def test_a_graph_that_hangs_is_not_asked_longer_than_it_is_waited_for(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+
+    async def drain(seconds: float) -> bool:
+        waited.append(seconds)
+        return False
+
+    async def hangs() -> PartHealth:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    monkeypatch.setattr(lifecycle, "_AWAY_SECONDS", 0.2)
+    with monkeypatch.context() as patched:
+        patched.setattr(engine._wired.worker, "drain", drain)
+        patched.setattr(engine.parts.cold, "health", hangs)
+        async with asyncio.timeout(4):  # less than health is waited for elsewhere
+            await engine._drain(60)
+    assert len(waited) == 1
+    assert waited[0] < 0.2
 
 
 @pytest.mark.servers
