@@ -52,6 +52,7 @@ class VectorMatrix:
         self._matrix = np.zeros((_FIRST_CAPACITY, dimension), np.float32)
         self._stamps = np.zeros(_FIRST_CAPACITY, np.int64)
         self._stamp = 0
+        self._indexed = 0
         self._high = 0
         self._exact_rows = exact_rows
         self._approximate: ApproximateIndex | None = None
@@ -139,7 +140,9 @@ class VectorMatrix:
     # --- upkeep --------------------------------------------------------------------------
     def keep_up(self) -> None:
         """Start bringing the approximate index up to date in the background, where one pays."""
-        if self._indexing is None and np.count_nonzero(self.there) > self._exact_rows:
+        if self._indexing is not None or self._indexed == self._stamp:
+            return
+        if np.count_nonzero(self.there) > self._exact_rows:
             self._indexing = asyncio.create_task(
                 self._index_all(), name="orchestrata-memory vector index"
             )
@@ -163,9 +166,11 @@ class VectorMatrix:
             if self._approximate is None:
                 self._approximate = index  # what it lacks is scanned
             while True:
+                stamp = self._stamp
                 rows = np.flatnonzero(self.there).astype(np.int32)
                 rows = rows[~index.holds(rows, self._stamps[rows])]
                 if not len(rows):
+                    self._indexed = stamp
                     break
                 for start in range(0, len(rows), _ADD_BATCH):
                     batch = self.with_vectors(rows[start : start + _ADD_BATCH])
