@@ -37,6 +37,10 @@ _HELP = (
 )
 
 
+_SWITCH_SECONDS = 0.001
+"""After how long a thread that computes hands the interpreter to the event loop, if that waits."""
+
+
 def _show_version(wanted: bool) -> None:
     if wanted:
         sys.stdout.write(f"{PROGRAM} {installed(PROGRAM) or 'that is not installed'}\n")
@@ -87,6 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     as_json = "--json" in given
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    sys.setswitchinterval(_SWITCH_SECONDS)
     _log_to_standard_error()
     if any(_has_surrogates(argument) for argument in given):
         _complain("UsageError", "an argument is not valid UTF-8", as_json=as_json)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +33,8 @@ DOCUMENTS_PER_CALL = 8
 
 LETTERS = 8_000
 """Characters in one model call, unless one text alone has more."""
+
+_NICE = 10
 
 _PROBE = "Is the model able to encode a plain sentence?"
 
@@ -60,10 +65,19 @@ class ModelLane:
         model: The model; touched by this lane's thread only, once the lane is open.
         dimension: What its vectors must have.
         queries_per_call: Most queries in one call.
+        yields: Its thread leaves the processor to whoever else wants it.
     """
 
-    def __init__(self, model: EmbeddingModel, *, dimension: int, queries_per_call: int) -> None:
+    def __init__(
+        self,
+        model: EmbeddingModel,
+        *,
+        dimension: int,
+        queries_per_call: int,
+        yields: bool = False,
+    ) -> None:
         self._model = model
+        self._yields = yields
         self._dimension = dimension
         self._queries_per_call = queries_per_call
         self._queries: deque[_Job] = deque()
@@ -95,7 +109,9 @@ class ModelLane:
             name = f"embedding-{self._model.backend}"
             self._closing = False
             self._wake = asyncio.Event()
-            self._executor = ThreadPoolExecutor(1, thread_name_prefix=name)
+            self._executor = ThreadPoolExecutor(
+                1, thread_name_prefix=name, initializer=_step_back if self._yields else None
+            )
             self._task = asyncio.create_task(self._run(), name=name)
 
     async def close(self) -> None:
@@ -271,6 +287,16 @@ class ModelLane:
             _fail(job, MemoryLifecycleError("the embedding service closed"))
         self._queries.clear()
         self._documents.clear()
+
+
+def _step_back() -> None:
+    """Lower this thread's priority, where a system has one for each thread.
+
+    Documents can wait; the event loop, which answers stores meanwhile, cannot.
+    """
+    if sys.platform == "linux":
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
 
 
 def _fail(job: _Job, error: BaseException) -> None:

@@ -60,7 +60,7 @@ class EmbeddingService:
         cache: VectorCache | None = None,
     ) -> None:
         self._settings = settings
-        self._documents = self._lane(document_model)
+        self._documents = self._lane(document_model, yields=query_model is not None)
         self._own_queries = self._lane(query_model) if query_model is not None else None
         self._queries = self._own_queries or self._documents
         if self._own_queries is not None:
@@ -371,11 +371,12 @@ class EmbeddingService:
 
     # Housekeeping
 
-    def _lane(self, model: EmbeddingModel) -> ModelLane:
+    def _lane(self, model: EmbeddingModel, *, yields: bool = False) -> ModelLane:
         return ModelLane(
             model,
             dimension=self._settings.dimension,
             queries_per_call=self._settings.batch_size,
+            yields=yields,
         )
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
