@@ -162,7 +162,7 @@ async def test_scale_grows_and_finds_the_known_neighbours(bench_environment, tie
 
     assert [step["n"] for step in document["steps"]] == sizes
     assert document["n"] == sizes[-1]
-    assert document["recall_at_10"] >= 0.9  # by words and hashes alone
+    assert document["recall_at_10"] >= 0.8  # by words and hashes alone, six queries
     assert document["vector_recall_at_10"] >= 0.95
     assert document["scoped_vector_recall_at_10"] >= 0.95
     assert document["redis_mib"] > 0
