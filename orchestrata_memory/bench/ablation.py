@@ -7,7 +7,6 @@ same store.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,7 +17,7 @@ from orchestrata_memory.bench.intents import IntentSet, IntentStore
 from orchestrata_memory.bench.locomo import ConversationStore, LocomoReport, Quality
 from orchestrata_memory.bench.locomo_data import Conversation
 from orchestrata_memory.bench.metrics import percentile
-from orchestrata_memory.bench.searching import Question, Reply
+from orchestrata_memory.bench.searching import Question, Reply, ask_each
 from orchestrata_memory.bench.tidy import forget
 from orchestrata_memory.bench.tiers import Tier
 from orchestrata_memory.ingest.progress import Reporter
@@ -108,15 +107,15 @@ async def run_ablation(
         queries = [] if unrelated is None else unrelated.questions()[::every]
         await asker.ask(questions, EVERYTHING)  # warms every cache
         for name, ingredients in {NOTHING_LEFT_OUT: EVERYTHING, **variants}.items():
-            replies, processor = await asker.ask(questions, ingredients)
-            others, _ = await asker.ask(queries, ingredients)
+            replies = await asker.ask(questions, ingredients)
+            others = await asker.ask(queries, ingredients)
             report.rows.append(
                 Ablation(
                     without=name,
                     quality=Quality.of(replies),
                     precision_at_10=None if unrelated is None else unrelated.precision(others),
                     p50_ms=percentile([reply.seconds for reply in replies], 50) * 1000,
-                    cpu_p50_ms=percentile(processor, 50) * 1000,
+                    cpu_p50_ms=percentile([reply.cpu_seconds for reply in replies], 50) * 1000,
                 )
             )
     finally:
@@ -138,27 +137,22 @@ class _Asker:
 
     async def ask(
         self, questions: Sequence[Question[Q]], ingredients: Ingredients
-    ) -> tuple[list[Reply[Q]], list[float]]:
-        """Replies, and the seconds of processor time that each took."""
-        replies, processor = [], []
-        with self._reporter.stage("searching", len(questions)) as advance:
-            for question in questions:
-                started, cpu = time.perf_counter(), time.process_time()
-                found = await self._search.search(
-                    self._caller,
-                    question.text,
-                    scope=question.scope,
-                    limit=LIMIT,
-                    min_similarity=0.0,
-                    now=datetime.now(UTC),
-                    ingredients=ingredients,
-                )
-                processor.append(time.process_time() - cpu)
-                seconds = time.perf_counter() - started
-                keys = [hit.record.key for hit in found.hits]
-                replies.append(Reply(question=question, keys=keys, seconds=seconds))
-                advance(1)
-        return replies, processor
+    ) -> list[Reply[Q]]:
+        """Ask one question after the other."""
+
+        async def search(question: Question[Q]) -> list[str]:
+            found = await self._search.search(
+                self._caller,
+                question.text,
+                scope=question.scope,
+                limit=LIMIT,
+                min_similarity=0.0,
+                now=datetime.now(UTC),
+                ingredients=ingredients,
+            )
+            return [hit.record.key for hit in found.hits]
+
+        return await ask_each(search, questions, self._reporter)
 
 
 def _rounded(value: float | None) -> float | None:

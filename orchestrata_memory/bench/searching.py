@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -30,11 +30,16 @@ class Question(Generic[Q]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply(Generic[Q]):
-    """Keys found, best first, and the seconds it took."""
+    """Keys found, best first, and the seconds it took.
+
+    Attributes:
+        cpu_seconds: Processor time of this process in it.
+    """
 
     question: Question[Q]
     keys: list[str]
     seconds: float
+    cpu_seconds: float = 0.0
 
 
 async def ask_all(
@@ -46,16 +51,32 @@ async def ask_all(
     min_similarity: float = 0.0,
 ) -> list[Reply[Q]]:
     """Ask one question after the other through the public interface."""
+
+    async def search(question: Question[Q]) -> list[str]:
+        found = await engine.search(
+            question.text, scope=question.scope, limit=limit, min_similarity=min_similarity
+        )
+        return [entry.key for entry in found]
+
+    return await ask_each(search, questions, reporter)
+
+
+async def ask_each(
+    search: Callable[[Question[Q]], Awaitable[list[str]]],
+    questions: Sequence[Question[Q]],
+    reporter: Reporter,
+) -> list[Reply[Q]]:
+    """Ask one question after the other by `search`, which gives the keys found, and time it."""
     replies = []
     with reporter.stage("searching", len(questions)) as advance:
         for question in questions:
-            started = time.perf_counter()
-            found = await engine.search(
-                question.text, scope=question.scope, limit=limit, min_similarity=min_similarity
-            )
+            started, cpu = time.perf_counter(), time.process_time()
+            keys = await search(question)
+            cpu_seconds = time.process_time() - cpu
             seconds = time.perf_counter() - started
-            keys = [entry.key for entry in found]
-            replies.append(Reply(question=question, keys=keys, seconds=seconds))
+            replies.append(
+                Reply(question=question, keys=keys, seconds=seconds, cpu_seconds=cpu_seconds)
+            )
             advance(1)
     return replies
 

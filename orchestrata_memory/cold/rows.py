@@ -180,18 +180,22 @@ def record_from(values: Sequence[Any]) -> MemoryRecord:
 def document_from(row: Sequence[Any], dimension: int) -> ColdDocument:
     """A document from a row of ``documents_by_key.cypher``; an unsound vector counts as none."""
     values, terms, embedding, tokens, model = row
+    vector = vector_from(embedding, dimension)
     return ColdDocument.of(
         record_from(values),
         (terms or "").split(),
-        vector=_unit(embedding, dimension),
+        vector=None if vector is None else _unit(vector),
         tokens=bytes(tokens) if tokens is not None else None,
         model=model,
     )
 
 
-def vector_from(values: Sequence[float]) -> NDArray[np.float32]:
-    """A stored vector as an array."""
-    return np.asarray(values, dtype=np.float32)
+def vector_from(values: Sequence[float] | None, dimension: int) -> NDArray[np.float32] | None:
+    """A stored vector as an array; None for one that cannot be compared."""
+    if values is None or len(values) != dimension:
+        return None
+    vector = np.asarray(values, dtype=np.float32)
+    return vector if _is_comparable(vector) else None
 
 
 def sound(vector: NDArray[np.float32], dimension: int) -> list[float]:
@@ -203,27 +207,19 @@ def sound(vector: NDArray[np.float32], dimension: int) -> list[float]:
     values = np.asarray(vector, dtype=np.float32)
     if values.shape != (dimension,):
         raise ValueError(f"its vector has the shape {values.shape}, the graph holds ({dimension},)")
-    if not np.isfinite(values).all() or not values.any():
+    if not _is_comparable(values):
         raise ValueError("its vector is all zeros or not finite")
     listed: list[float] = values.tolist()
     return listed
 
 
-def is_sound(values: Sequence[float] | None, dimension: int) -> bool:
-    """Whether a stored vector can be compared."""
-    if values is None or len(values) != dimension:
-        return False
-    vector = vector_from(values)
+def _is_comparable(vector: NDArray[np.float32]) -> bool:
     return bool(np.isfinite(vector).all() and vector.any())
 
 
-def _unit(values: Sequence[float] | None, dimension: int) -> NDArray[np.float32] | None:
-    """A stored vector at unit length; None for one that cannot be compared."""
-    if values is None or len(values) != dimension:
-        return None
-    vector = vector_from(values)
-    length = np.linalg.norm(vector)
-    return vector / length if np.isfinite(length) and length > 0 else None
+def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    length = np.linalg.norm(vector.astype(np.float64))
+    return (vector / length).astype(np.float32)
 
 
 def relationships_of(record: MemoryRecord) -> Mapping[str, Sequence[str]]:

@@ -31,7 +31,6 @@ from orchestrata_memory.cold.filters import filters_of
 from orchestrata_memory.cold.queries import filled, query
 from orchestrata_memory.cold.related import related
 from orchestrata_memory.cold.rows import (
-    is_sound,
     is_whole,
     record_from,
     records_from,
@@ -206,11 +205,11 @@ class GraphColdStore:
             key: StoredVector(
                 version=version,
                 model=model or "",
-                vector=vector_from(vector),
+                vector=vector,
                 tokens=bytes(tokens) if tokens is not None else None,
             )
-            for key, version, model, vector, tokens in rows
-            if is_sound(vector, self._dimension)
+            for key, version, model, values, tokens in rows
+            if (vector := vector_from(values, self._dimension)) is not None
         }
 
     async def candidates(self, query: ColdQuery) -> ColdCandidates:

@@ -60,8 +60,9 @@ class OutboxBatch:
             for item in self.newest.values()
             if item.kind is OutboxKind.DELETE
         ]
-        short = [record for record in self.puts if len(record.content) <= INLINE_CHARACTERS]
-        long = [record for record in self.puts if len(record.content) > INLINE_CHARACTERS]
+        records = self.puts
+        short = [record for record in records if len(record.content) <= INLINE_CHARACTERS]
+        long = [record for record in records if len(record.content) > INLINE_CHARACTERS]
         puts = await in_slices(short, put)
         return [*deletes, *puts, *[await asyncio.to_thread(put, record) for record in long]]
 

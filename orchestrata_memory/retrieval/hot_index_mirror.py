@@ -203,13 +203,12 @@ class HotMirror:
             self._depart(key)
             return
         self._versions[key] = state.version
-        if state.state is KeyState.DELETED:
-            self._remove(key)
-            self._deleted.add(key)
-            self._schedule(key, time() + _RECHECK_SECONDS)
-            return
-        if state.record is None:
-            self._depart(key)
+        if state.state is KeyState.DELETED or state.record is None:
+            if state.state is KeyState.DELETED:
+                self._remove(key)
+                self._deleted.add(key)
+            else:
+                self._depart(key)
             self._schedule(key, time() + _RECHECK_SECONDS)
             return
         if state.state is KeyState.LIVE:

@@ -1,14 +1,12 @@
 """With the graph away, writes say that they wait and searches that they are not complete."""
 
-import json
-
 import pytest
 
 from orchestrata_memory.cli.exits import ExitCode
 from orchestrata_memory.embedding.service import EmbeddingService
 from orchestrata_memory.errors import MemoryEmbeddingError
 from orchestrata_memory.retrieval.hot_source import HotSource
-from tests.cli.runner import run
+from tests.cli.conftest import commands_on
 
 pytestmark = pytest.mark.servers
 
@@ -16,15 +14,10 @@ pytestmark = pytest.mark.servers
 @pytest.fixture(scope="module")
 def lonely(tmp_path_factory):
     """Runs commands with an embedded Redis and a graph that nobody listens for."""
-    env = {
-        "ORCHESTRATA_MEMORY_DATA_DIR": str(tmp_path_factory.mktemp("lonely")),
-        "ORCHESTRATA_MEMORY__EMBEDDED__LINGER_SECONDS": "120",
-        "ORCHESTRATA_MEMORY__EMBEDDING__BACKEND": "hashing",
-        "ORCHESTRATA_MEMORY__GRAPH__URI": "bolt://127.0.0.1:1",
-        "ORCHESTRATA_MEMORY__GOVERNANCE__VOLKS": json.dumps({"USR:LOCAL": [], "ENG:BETA": []}),
-    }
-    yield lambda *arguments: run(*arguments, env=env)
-    run("servers", "stop", "--force", env=env)
+    folder, volks = tmp_path_factory.mktemp("lonely"), {"USR:LOCAL": [], "ENG:BETA": []}
+    nowhere = {"ORCHESTRATA_MEMORY__GRAPH__URI": "bolt://127.0.0.1:1"}
+    with commands_on(folder, volks, **nowhere) as commands:
+        yield commands
 
 
 def test_what_is_written_says_that_it_waits(lonely):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import tracemalloc
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,8 @@ import pytest
 
 from orchestrata_memory.cold.base import ColdDocument
 from orchestrata_memory.cold.documents import LONGEST, DocumentCache, size_of
-from orchestrata_memory.models import MemoryRecord
+from tests.cold.builders import record
 
-NOW = datetime(2025, 1, 2, tzinfo=UTC)
 STATE = [1, "2025-01-02T00:00:00.000000+00:00", "a model"]
 
 
@@ -27,17 +25,8 @@ def document(
     vector: bool = False,
     **changes: Any,
 ) -> ColdDocument:
-    record = MemoryRecord(
-        key=key,
-        content=content,
-        volk_id="ENG:ALPHA",
-        session_id="s1",
-        created_at=NOW,
-        updated_at=NOW,
-        content_hash="",
-    ).changed(**changes)
     return ColdDocument.of(
-        record,
+        record(key, content=content, **changes),
         content.split(),
         vector=np.ones(384, dtype=np.float32) if vector else None,
         tokens=tokens,
