@@ -189,7 +189,15 @@ class MemoryEngine(EngineLifecycle, IMemoryEngine):
         )
 
     async def close_session(self, session_id: str, *, outcome: str = "completed") -> None:
-        """Say on the kernel's bus that a session is closed, as a session manager would."""
+        """Say on the kernel's bus that a session is closed, as a session manager would.
+
+        Once it returns the close stands, whatever becomes of this process; memories that could
+        not move yet follow by themselves.
+
+        Raises:
+            MemoryUnavailableError: Redis is down, so the close could not be recorded. This engine
+                makes up for it as long as it runs; to be sure, close again.
+        """
         self._ensure_running()
         check_identifier(session_id, "session_id")
         await self.kernel.emit_event(
@@ -199,6 +207,8 @@ class MemoryEngine(EngineLifecycle, IMemoryEngine):
                 payload={"session_id": session_id, "outcome": outcome},
             )
         )
+        # A bus tells nobody whether its handlers got that far.
+        await self.parts.hot.mark_closed(session_id)
 
     async def settle(self, timeout_seconds: float = 60.0) -> bool:
         """Wait until everything accepted so far is in cold; False when not in time."""

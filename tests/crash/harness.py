@@ -29,7 +29,6 @@ from tests.servers.graph import GraphServer
 from tests.servers.redis import RedisServer
 
 LEAST_ACKS = 100
-_SECOND_LOOK_SECONDS = 5.0
 _PATIENCE_SECONDS = 120.0
 _ROOT = Path(__file__).parents[2]
 
@@ -191,14 +190,7 @@ class Harness:
             while await engine.parts.hot.closed_sessions():
                 assert time.monotonic() < deadline, "closed sessions did not move in time"
                 await asyncio.sleep(0.1)
-            findings = await check(engine, self._ledger, self._redis, self._graph)
-            if findings.dangling and not (
-                findings.lost or findings.doubled or findings.resurrected
-            ):
-                # a leftover may be collected a moment later; one that is seen twice stays
-                await asyncio.sleep(_SECOND_LOOK_SECONDS)
-                findings = await check(engine, self._ledger, self._redis, self._graph)
-            return findings
+            return await check(engine, self._ledger, self._redis, self._graph)
 
 
 def _acks(path: Path) -> int:

@@ -41,13 +41,21 @@ class Sample:
     outbox: int
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What a refusal told. The error itself would keep its frames, and all they hold, alive."""
+
+    retry_after: float
+    limit: int
+
+
 @dataclass
 class Load:
     """What stores at full speed came to."""
 
     engine: MemoryEngine
     stored: list[str] = field(default_factory=list)
-    refusals: list[MemoryBackpressureError] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
 
     async def run(self, lab: Lab, as_: As) -> None:
@@ -62,7 +70,7 @@ class Load:
                 try:
                     entry = await self.engine.store(f"{CONTENT} {len(self.stored)}")
                 except MemoryBackpressureError as error:
-                    self.refusals.append(error)
+                    self._note(error)
                     await asyncio.sleep(0.05)
                 else:
                     self.stored.append(entry.key)
@@ -73,9 +81,12 @@ class Load:
             try:
                 self.stored.append((await self.engine.store("until it is full")).key)
             except MemoryBackpressureError as error:
-                self.refusals.append(error)
+                self._note(error)
                 return
         pytest.fail("the outbox has no limit")
+
+    def _note(self, error: MemoryBackpressureError) -> None:
+        self.refusals.append(Refusal(error.retry_after, error.limit))
 
     async def _measure(self, over: float, lab: Lab) -> None:
         process = psutil.Process()
@@ -100,8 +111,9 @@ def check_bounds(load: Load) -> None:
     assert max(sample.outbox for sample in load.samples) <= LIMIT
     full = [sample for sample in load.samples if sample.outbox >= LIMIT * 0.9]
     assert len(full) >= 5, "the outbox was not full for long"
-    grown = full[-1].process - full[0].process
-    assert grown < 40 * MEGABYTE, f"the process grew by {grown >> 20} MB while callers were refused"
+    settled = full[len(full) // 4 :]  # the caches and the allocator have taken what they take
+    grown = settled[-1].process - settled[0].process
+    assert grown < 30 * MEGABYTE, f"the process grew by {grown >> 20} MB while callers were refused"
     accepted = (len(load.stored) + LIMIT) * PER_MEMORY
     assert max(sample.redis for sample in load.samples) - load.samples[0].redis < accepted
 
@@ -123,7 +135,7 @@ async def test_overload_is_bounded_and_refused_honestly(lab: Lab, as_: As) -> No
     taken = len(load.stored) - await engine.parts.hot.outbox_length()
     wanted = len(load.stored) + len(load.refusals)
     assert wanted >= 10 * taken
-    assert all(error.retry_after > 0 and error.limit == LIMIT for error in load.refusals)
+    assert all(one.retry_after > 0 and one.limit == LIMIT for one in load.refusals)
     check_bounds(load)
     health = await engine.get_health()
     assert health.parts["hot"].details["lag_records"] > LIMIT / 2

@@ -49,6 +49,24 @@ async def test_slow_redis_delays_and_then_refuses_by_a_typed_error(lab: Lab, as_
     await until(healthy)
 
 
+async def test_a_close_that_was_not_recorded_is_not_acknowledged(lab: Lab, as_: As) -> None:
+    proxy = await lab.proxy_redis()
+    engine = await lab.start(redis=proxy)
+    with as_():
+        entry = await engine.store("the harbour opens at dawn")
+        assert await engine.settle()
+        await proxy.refuse()
+        with pytest.raises(MemoryUnavailableError, match="Redis"):
+            await engine.close_session("s-1")
+        await proxy.heal()
+
+    async def moved() -> bool:
+        return (await engine.parts.hot.read([entry.key]))[entry.key].state is KeyState.COLD
+
+    await until(moved)
+    assert await engine.parts.hot.is_closed("s-1")
+
+
 async def test_reads_go_on_from_the_graph_while_redis_is_away(lab: Lab, as_: As) -> None:
     proxy = await lab.proxy_redis()
     engine = await lab.start(redis=proxy)
