@@ -34,7 +34,7 @@ DOCUMENTS_PER_CALL = 8
 LETTERS = 8_000
 """Characters in one model call, unless one text alone has more."""
 
-_NICE = 5
+_NICE = 10
 
 _PROBE = "Is the model able to encode a plain sentence?"
 

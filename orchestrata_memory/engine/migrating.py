@@ -103,6 +103,8 @@ class Migrator:
         for session_id in self._retries.due(busy):
             try:
                 await self._close(session_id, 0.0, again=True)
+            except MemoryConflictError:
+                continue  # another engine is at it; one that died lets go of its lock in a while
             except MemoryEngineError as error:
                 self._retries.postpone(session_id)
                 log.info("a session is not moved yet: %s", error)

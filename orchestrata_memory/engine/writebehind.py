@@ -4,12 +4,16 @@ Two stages joined by a bounded queue. The first takes records and embeds them, s
 reach hot whatever the state of the graph; the second writes batches to cold and confirms. A record
 leaves the outbox only by a confirmation, so after a crash at any point it is delivered again, and
 every step may be done again without effect.
+
+Each stage keeps a processor busy, the second one that of the graph, which may be on this machine.
+Where there are no more than two, the stages take turns, so that one is left for those who wait.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
@@ -33,6 +37,8 @@ _TAKE_BLOCK_SECONDS = 0.5
 _POLL_SECONDS = 0.02
 _STUCK_SECONDS = 10.0
 """A drain ends when nothing left the outbox for so long and the worker says why."""
+
+_BUSY_STAGES = 1 if (os.cpu_count() or 1) <= 2 else 2  # noqa: PLR2004 - see above
 
 T = TypeVar("T")
 
@@ -64,6 +70,7 @@ class WriteBehind:
         self._settings = settings
         self._consumer = uuid4().hex
         self._staged: asyncio.Queue[_Staged] = asyncio.Queue(maxsize=_STAGED_BATCHES)
+        self._turns = asyncio.Semaphore(_BUSY_STAGES)
         self._tasks: list[asyncio.Task[None]] = []
         self._next_takeover = 0.0
         self._in_flight: set[str] = set()
@@ -167,7 +174,8 @@ class WriteBehind:
 
     async def _embed(self, batch: OutboxBatch) -> dict[str, StoredVector]:
         try:
-            vectors = await self._vectorizer.vectors(batch.puts)
+            async with self._turns:
+                vectors = await self._vectorizer.vectors(batch.puts)
         except MemoryEmbeddingError as error:
             # The graph gets the memories all the same; upkeep embeds them once the model works.
             log.warning("writing behind without vectors: %s", error)
@@ -186,7 +194,8 @@ class WriteBehind:
     async def _apply(self, batch: OutboxBatch, vectors: dict[str, StoredVector]) -> dict[str, str]:
         writes = await batch.writes(self._analyzer, vectors)
         stale = await self._withdrawer.find(batch.newest)
-        failed = dict(await self._cold.apply(writes)) if writes else {}
+        async with self._turns:
+            failed = dict(await self._cold.apply(writes)) if writes else {}
         await self._withdrawer.withdraw(stale)
         if batch.delegations:
             await self._cold.put_delegations(batch.delegations)
