@@ -162,7 +162,8 @@ async def test_scale_grows_and_finds_the_known_neighbours(bench_environment, tie
 
     assert [step["n"] for step in document["steps"]] == sizes
     assert document["n"] == sizes[-1]
-    assert document["recall_at_10"] >= 0.8  # by words and hashes alone, six queries
+    # hashes are alike for other reasons than meaning, and what is very alike is trusted
+    assert document["recall_at_10"] >= 0.8
     assert document["vector_recall_at_10"] >= 0.95
     assert document["scoped_vector_recall_at_10"] >= 0.95
     assert document["redis_mib"] > 0
