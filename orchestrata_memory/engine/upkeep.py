@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from orchestrata_memory.cold.base import ColdStore
 from orchestrata_memory.config.settings import AuditSettings, WorkerSettings
 from orchestrata_memory.engine.background import Periodic
+from orchestrata_memory.engine.census_taking import CensusTaker
 from orchestrata_memory.engine.delegating import Delegations
 from orchestrata_memory.engine.migrating import Migrator
 from orchestrata_memory.engine.vectorizing import Vectorizer
@@ -15,6 +16,7 @@ from orchestrata_memory.errors import MemoryConfigurationError
 from orchestrata_memory.hot.base import HotStore
 
 _AUDIT_INTERVAL_SECONDS = 1.0
+_CENSUS_INTERVAL_SECONDS = 5.0
 _PRUNE_INTERVAL_SECONDS = 6 * 3600.0
 _BATCH = 500
 _EMBED_BATCH = 64
@@ -34,6 +36,7 @@ class Upkeep:
         vectorizer: Vectorizer,
         migrator: Migrator,
         delegations: Delegations,
+        census: CensusTaker,
         worker: WorkerSettings,
         audit: AuditSettings,
         clock: Callable[[], datetime],
@@ -45,6 +48,7 @@ class Upkeep:
         self._retention = timedelta(days=audit.retention_days)
         self._clock = clock
         self._delegations = delegations
+        self._census = census
         self._reached = False
         self._replace_model = replace_model
         interval = worker.sweep_interval_seconds
@@ -54,6 +58,7 @@ class Upkeep:
             Periodic("audit retention", self._prune_audit, _PRUNE_INTERVAL_SECONDS),
             Periodic("migration retry", migrator.retry_closed, worker.retry_max_seconds),
             Periodic("late embedding", self._embed_missing, interval),
+            Periodic("census", census.count_asked, _CENSUS_INTERVAL_SECONDS),
             Periodic("graph connection", self.reach_graph, worker.retry_max_seconds),
         ]
 
@@ -84,7 +89,7 @@ class Upkeep:
             await self._check_model()
             await self._delegations.restore()
             self._reached = True
-        await self._seed_census()
+        await self._census.begin()
 
     async def _check_model(self) -> None:
         """Two models that took turns would embed the whole graph again and again.
@@ -101,19 +106,6 @@ class Upkeep:
                 f"{self._vectorizer.model}: configure that model, or set "
                 "embedding.replace_model: true to have everything embedded anew"
             )
-
-    async def _seed_census(self) -> None:
-        """Count what cold holds where the hot tier has no counts yet.
-
-        Hot takes a count only if nothing was written between being asked for the missing names
-        and being told the numbers, hence the order.
-        """
-        if (await self._hot.census(["all"]))["all"] is not None:
-            return
-        known = await self._hot.census(list(await self._cold.counts()))
-        missing = {name for name, count in known.items() if count is None}
-        counts = await self._cold.counts()
-        await self._hot.seed_census({name: counts[name] for name in missing & counts.keys()})
 
     async def _sweep(self) -> None:
         await self._hot.sweep()

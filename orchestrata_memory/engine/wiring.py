@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from orchestrata_memory.config.settings import MemoryEngineSettings
 from orchestrata_memory.engine.background import TaskPool
+from orchestrata_memory.engine.census_taking import CensusTaker
 from orchestrata_memory.engine.changing import Changer
 from orchestrata_memory.engine.doorway import Clock, Doorway
 from orchestrata_memory.engine.migrating import Migrator
@@ -146,6 +147,7 @@ def wire(
             vectorizer=vectorizer,
             migrator=migrator,
             delegations=delegations,
+            census=CensusTaker(hot, cold, parts.index),
             worker=settings.worker,
             audit=settings.audit,
             clock=clock,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from time import time
 from typing import Final
 
@@ -66,6 +67,7 @@ class HotMirror:
         self._cursor: str | None = None
         self._counted: set[str] = set()
         self._whole: dict[str, bool | None] = {}
+        self._uncounted: set[str] = set()
         self._runs = SharedRuns(self._take_over)
         self.departures = 0
         """Memories that left hot for cold so far; each was here before and is there now."""
@@ -95,6 +97,11 @@ class HotMirror:
             self._counted.add(counted)
         await self._runs.join()
         return None if counted is None else self._whole.get(counted)
+
+    @property
+    def uncounted(self) -> AbstractSet[str]:
+        """Names asked for lately that the census does not count yet."""
+        return self._uncounted
 
     def count(self, name: str) -> int:
         """Memories hot holds a copy of, by a name of the census."""
@@ -146,7 +153,9 @@ class HotMirror:
         """Compare with the census, which is of the index's own moment if nothing was read since."""
         if len(self._whole) > _WHOLE_KEPT:
             self._whole.clear()
+            self._uncounted.clear()
         for name, count in counts.items():
+            (self._uncounted.add if count is None else self._uncounted.discard)(name)
             self._whole[name] = count == self.count(name) if settled or count is None else None
 
     async def _delegations_changed(self) -> None:

@@ -1,0 +1,56 @@
+"""Starting the counts of the census from what cold holds.
+
+Hot takes a count only if nothing was written between being asked for the missing names and being
+told the numbers (see `hot.census`), hence the order of calls here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from orchestrata_memory.cold.base import ColdStore
+from orchestrata_memory.hot.base import HotStore
+from orchestrata_memory.retrieval.hot_index import HotIndex
+
+_EVERYTHING = "all"
+_SESSION = "session:"
+
+
+class CensusTaker:
+    """Counts everything and each project once, and later whatever searches find uncounted."""
+
+    def __init__(self, hot: HotStore, cold: ColdStore, index: HotIndex) -> None:
+        self._hot = hot
+        self._cold = cold
+        self._index = index
+
+    async def begin(self) -> None:
+        """Count what cold holds where the hot tier has no counts at all yet."""
+        if (await self._hot.census([_EVERYTHING]))[_EVERYTHING] is None:
+            await self._seed([_EVERYTHING, *await self._cold.counts()])
+
+    async def count_asked(self) -> None:
+        """Count the names that searches asked for in vain; nothing while writes are on their way.
+
+        With a new Redis on a graph that has memories, a session or project that began later has
+        no count, and its searches ask the graph too until it has.
+        """
+        asked = self._index.uncounted
+        if asked and await self._hot.outbox_length() == 0:
+            await self._seed(sorted(asked))
+
+    async def _seed(self, names: Collection[str]) -> None:
+        known = await self._hot.census(list(names))
+        missing = [name for name, count in known.items() if count is None]
+        if missing:
+            await self._hot.seed_census(await self._counts(missing))
+
+    async def _counts(self, names: Collection[str]) -> dict[str, int]:
+        sessions = {name for name in names if name.startswith(_SESSION)}
+        counts = {
+            name: await self._cold.count_session(name.removeprefix(_SESSION)) for name in sessions
+        }
+        if others := set(names) - sessions:
+            known = await self._cold.counts()
+            counts |= {name: known.get(name, 0) for name in others}
+        return counts
