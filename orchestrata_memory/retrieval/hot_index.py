@@ -6,8 +6,7 @@ terms, 1.5 KB of vector, 1.1 KB of token vectors; content stays in Redis.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final
@@ -55,14 +54,6 @@ class HotIndex(HotMirror):
     def generation(self) -> int:
         """Changes whenever a memory enters or leaves the index."""
         return self._table.generation
-
-    def live_count(self, scope: MemoryScope) -> int:
-        """Memories hot holds a copy of, by the narrowest of session, project and all."""
-        return self.count(census_name(scope))
-
-    def hidden_keys(self) -> AbstractSet[str]:
-        """Keys whose newest state was in hot at the last sync, live or deleted; a view."""
-        return _Union(self._live, self._deleted)
 
     def deleted_keys(self) -> frozenset[str]:
         """Keys that were deleted, as far as hot still has to say so."""
@@ -238,25 +229,6 @@ def _readable_of(
     entries: Iterable[Entry], readable: Readable | None
 ) -> list[tuple[Passage, MemoryRecord]]:
     return [(entry.plain(), entry.header) for entry in entries if may_read(entry.header, readable)]
-
-
-class _Union(AbstractSet[str]):
-    """Two disjoint sets seen as one."""
-
-    __slots__ = ("_one", "_other")
-
-    def __init__(self, one: set[str], other: set[str]) -> None:
-        self._one, self._other = one, other
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._one or key in self._other
-
-    def __iter__(self) -> Iterator[str]:
-        yield from self._one
-        yield from self._other
-
-    def __len__(self) -> int:
-        return len(self._one) + len(self._other)
 
 
 def place_of(record: MemoryRecord, order: FindOrder) -> tuple[int, str]:

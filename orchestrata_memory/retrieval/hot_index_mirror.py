@@ -61,7 +61,6 @@ class HotMirror:
         self._vectors = VectorMatrix(embedder.dimension, exact_rows=exact_rows)
         self._versions: dict[str, int] = {}
         self._deleted: set[str] = set()
-        self._live: set[str] = set()
         self._due: list[tuple[float, str]] = []
         self._due_at: dict[str, float] = {}
         self._cursor: str | None = None
@@ -117,7 +116,6 @@ class HotMirror:
             return
         self._versions[key] = version
         if deleted:
-            self._live.discard(key)
             self._deleted.add(key)
         self._schedule(key, 0.0)
 
@@ -204,7 +202,6 @@ class HotMirror:
         terms: list[str] | None,
         vector: StoredVector | None,
     ) -> None:
-        self._live.discard(key)
         self._deleted.discard(key)
         self._due_at.pop(key, None)
         if state is None or state.state is KeyState.UNKNOWN:
@@ -220,8 +217,6 @@ class HotMirror:
                 self._depart(key)
             self._schedule(key, time() + _RECHECK_SECONDS)
             return
-        if state.state is KeyState.LIVE:
-            self._live.add(key)
         self._enter(state.record, terms, replica=state.replica)
         if state.expires_at is not None:
             # never at once again, should the clocks differ a little

@@ -15,7 +15,7 @@ from orchestrata_memory.embedding.base import Embedder
 from orchestrata_memory.errors import MemoryUnavailableError
 from orchestrata_memory.hot.base import StoredVector
 from orchestrata_memory.models import KeyState, MemoryClassification, MemoryRecord, MemoryScope
-from orchestrata_memory.retrieval.hot_index import HotIndex
+from orchestrata_memory.retrieval.hot_index import HotIndex, census_name
 from tests.retrieval_search.doubles import (
     ANALYZER,
     START,
@@ -142,7 +142,7 @@ async def test_the_index_equals_a_naive_recomputation(
     by_key = {one.key: one for one in pool}
 
     assert sorted(index.keys()) == sorted(one.key for one in copies)
-    assert index.live_count(scope) == len(
+    assert index.count(census_name(scope)) == len(
         chosen(
             copies,
             MemoryScope(
@@ -152,10 +152,8 @@ async def test_the_index_equals_a_naive_recomputation(
             None,
         )
     )
-    assert set(index.hidden_keys()) == {
-        key
-        for key, state in history.hot.states.items()
-        if state.state in {KeyState.LIVE, KeyState.DELETED}
+    assert index.deleted_keys() == {
+        key for key, state in history.hot.states.items() if state.state is KeyState.DELETED
     }
     terms = ANALYZER.query_terms(" ".join(WORDS))
     statistics = index.statistics(terms, scope, readable)
@@ -263,12 +261,12 @@ async def test_an_expired_copy_does_not_count(embedder: Embedder):
     index = HotIndex(hot.port, ANALYZER, embedder)
     hot.put(record("k", "ship"), expires_at=datetime.now(UTC) + timedelta(milliseconds=80))
     await index.sync()
-    assert index.live_count(MemoryScope()) == 1
+    assert index.count("all") == 1
     hot.forget("k", silently=True)  # expiry writes no change log
     await asyncio.sleep(0.15)
     await index.sync()
-    assert index.live_count(MemoryScope()) == 0
-    assert "k" not in index.hidden_keys()
+    assert index.count("all") == 0
+    assert index.keys() == []
 
 
 async def test_with_redis_down_the_index_still_knows_what_is_deleted(embedder: Embedder):
@@ -282,7 +280,8 @@ async def test_with_redis_down_the_index_still_knows_what_is_deleted(embedder: E
     with pytest.raises(MemoryUnavailableError):
         await index.sync()
     assert index.is_deleted("gone")
-    assert set(index.hidden_keys()) == {"gone", "kept"}
+    assert index.deleted_keys() == {"gone"}
+    assert index.keys() == ["kept"]
     assert index.known_version("gone") == 2
     hot.down = False
     hot.put(record("gone", "stored anew"))
