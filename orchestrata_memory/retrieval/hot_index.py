@@ -184,7 +184,7 @@ class HotIndex(HotMirror):
     ) -> list[str]:
         """Keys of the newest memories of the scope without a vector, if they can have one."""
         rows = self._table.select(scope, readable).rows
-        without = rows[~np.isin(rows, self._vectors.with_vectors(rows), assume_unique=True)]
+        without = self._vectors.without_vectors(rows)
         newest = without[np.argsort(-self._table.columns.created[without], kind="stable")]
         entries = map(self._table.at, newest.tolist())
         return [

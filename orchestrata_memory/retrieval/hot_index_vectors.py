@@ -88,6 +88,13 @@ class VectorMatrix:
         rows = rows[rows < len(self.there)]
         return rows[self.there[rows]]
 
+    def without_vectors(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Those of the rows that have none."""
+        near = rows < len(self.there)
+        lacking = ~near
+        lacking[near] = ~self.there[rows[near]]
+        return rows[lacking]
+
     # --- look-ups ------------------------------------------------------------------------
     def cosines(self, rows: NDArray[np.int32], query: NDArray[np.float32]) -> NDArray[np.float32]:
         """Cosine of each of the rows, which have a vector, with a unit query."""
