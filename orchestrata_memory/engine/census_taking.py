@@ -30,14 +30,18 @@ class CensusTaker:
             await self._seed([_EVERYTHING, *await self._cold.counts()])
 
     async def count_asked(self) -> None:
-        """Count the names that searches asked for in vain; nothing while writes are on their way.
+        """Count the names that searches asked for in vain since the last call.
 
         With a new Redis on a graph that has memories, a session or project that began later has
-        no count, and its searches ask the graph too until it has.
+        no count, and its searches ask the graph too until it has. While something is on its way
+        to cold, hot would take no count: then none is made, and the next search asks again.
         """
-        asked = self._index.uncounted
-        if asked and await self._hot.outbox_length() == 0:
+        asked = self._index.take_uncounted()
+        if asked and await self._quiet():
             await self._seed(sorted(asked))
+
+    async def _quiet(self) -> bool:
+        return not await self._hot.outbox_length() and not await self._hot.dead_letters(1)
 
     async def _seed(self, names: Collection[str]) -> None:
         known = await self._hot.census(list(names))

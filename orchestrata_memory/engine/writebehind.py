@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import sys
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
@@ -38,7 +39,7 @@ _POLL_SECONDS = 0.02
 _STUCK_SECONDS = 10.0
 """A drain ends when nothing left the outbox for so long and the worker says why."""
 
-_BUSY_STAGES = 1 if (os.cpu_count() or 1) <= 2 else 2  # noqa: PLR2004 - see above
+_FEW_PROCESSORS = 2
 
 T = TypeVar("T")
 
@@ -70,7 +71,7 @@ class WriteBehind:
         self._settings = settings
         self._consumer = uuid4().hex
         self._staged: asyncio.Queue[_Staged] = asyncio.Queue(maxsize=_STAGED_BATCHES)
-        self._turns = asyncio.Semaphore(_BUSY_STAGES)
+        self._turns = asyncio.Semaphore(1 if _processors() <= _FEW_PROCESSORS else 2)
         self._tasks: list[asyncio.Task[None]] = []
         self._next_takeover = 0.0
         self._in_flight: set[str] = set()
@@ -212,3 +213,10 @@ class WriteBehind:
             if failures >= self._settings.max_deliveries:
                 del self._failures[record.outbox_id]
                 await self._hot.bury(record.outbox_id, failed[record.key])
+
+
+def _processors() -> int:
+    """Those this process may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from time import time
 from typing import Final
 
@@ -97,10 +96,10 @@ class HotMirror:
         await self._runs.join()
         return None if counted is None else self._whole.get(counted)
 
-    @property
-    def uncounted(self) -> AbstractSet[str]:
-        """Names asked for lately that the census does not count yet."""
-        return self._uncounted
+    def take_uncounted(self) -> set[str]:
+        """Names asked for since the last call that the census does not count yet."""
+        taken, self._uncounted = self._uncounted, set()
+        return taken
 
     def count(self, name: str) -> int:
         """Memories hot holds a copy of, by a name of the census."""
@@ -151,9 +150,9 @@ class HotMirror:
         """Compare with the census, which is of the index's own moment if nothing was read since."""
         if len(self._whole) > _WHOLE_KEPT:
             self._whole.clear()
-            self._uncounted.clear()
         for name, count in counts.items():
-            (self._uncounted.add if count is None else self._uncounted.discard)(name)
+            if count is None and len(self._uncounted) < _WHOLE_KEPT:
+                self._uncounted.add(name)
             self._whole[name] = count == self.count(name) if settled or count is None else None
 
     async def _delegations_changed(self) -> None:
