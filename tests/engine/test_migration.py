@@ -228,3 +228,27 @@ async def test_a_volks_own_move_that_fails_never_closes_the_session(
             assert await engine.migrate_to_cold("s-1") == 0
     await asyncio.sleep(1.5)
     assert not await engine.parts.hot.is_closed("s-1")
+
+
+async def test_a_session_that_another_engine_moves_is_looked_at_every_time(
+    engine: MemoryEngine, as_: As, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An engine that died in a migration holds up its session for its lock's time, no longer."""
+    hot, migrator = engine.parts.hot, engine._wired.closing._migrator
+    with as_():
+        entry = await engine.store("half moved")
+        assert await engine.settle()
+    asked: list[str] = []
+
+    async def held(session_id: str, *_: object) -> bool:
+        asked.append(session_id)
+        return False
+
+    with monkeypatch.context() as patch:
+        patch.setattr(hot, "lock_session", held)
+        await hot.mark_closed("s-1")
+        for number in range(1, 4):
+            await migrator.retry_closed()
+            assert len(asked) >= number
+    await migrator.retry_closed()
+    assert (await hot.read([entry.key]))[entry.key].record is None
