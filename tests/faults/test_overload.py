@@ -27,7 +27,7 @@ SECONDS = float(os.environ.get("OVERLOAD_SECONDS", "10"))
 LIMIT = 1000
 WRITERS = 16
 CONTENT = "the harbour pilots board at dawn and leave at dusk " * 20
-PER_ENTRY = 16 * 1024
+PER_ENTRY = 12 * 1024
 """Bytes of the process that the hot index may need for one memory of this length, generously."""
 
 PER_MEMORY = 8 * len(CONTENT) + 8 * 384 * 3 + 4096
