@@ -183,23 +183,36 @@ async def test_redis_restarts_under_load(lab: Lab, as_: As) -> None:
     engine = await lab.start()
     acknowledged: list[str] = []
     refused: list[MemoryEngineError] = []
+    over = asyncio.Event()
 
     async def writer(name: int) -> None:
         with as_(session_id=f"s-{name}"):
-            for number in range(60):
+            while not over.is_set():
                 try:
-                    entry = await engine.store(f"note {number} of {name}")
+                    entry = await engine.store(f"note {len(acknowledged)} of {name}")
                 except MemoryEngineError as error:
                     refused.append(error)
                     await asyncio.sleep(0.1)
                 else:
                     acknowledged.append(entry.key)
 
+    async def more_acknowledged() -> None:
+        wanted = len(acknowledged) + 40
+
+        async def reached() -> bool:
+            return len(acknowledged) >= wanted
+
+        await until(reached)
+
     async def restart() -> None:
-        await asyncio.sleep(0.3)
-        lab.redis.kill()
-        await asyncio.sleep(0.5)
-        await asyncio.to_thread(lab.redis.start)
+        try:
+            await more_acknowledged()
+            lab.redis.kill()
+            await asyncio.sleep(0.5)
+            await asyncio.to_thread(lab.redis.start)
+            await more_acknowledged()
+        finally:
+            over.set()
 
     await asyncio.gather(*map(writer, range(4)), restart())
     assert refused, "no store met the restart"
