@@ -46,6 +46,7 @@ from orchestrata_memory.errors import MemoryEngineError, MemoryUnavailableError
 from orchestrata_memory.hot.base import StoredVector
 from orchestrata_memory.interfaces import HealthStatus, PartHealth
 from orchestrata_memory.models import AuditRecord, Delegation, MemoryRecord, MemoryScope
+from orchestrata_memory.models.census_names import ALL, of_project
 
 _READS = 3
 
@@ -299,8 +300,8 @@ class GraphColdStore:
     async def counts(self) -> dict[str, int]:
         """See `ColdStore.counts`."""
         rows = await self._read(query("count_by_project"))
-        projects = {f"project:{project}": n for project, n in rows if project is not None}
-        return {"all": sum(n for _, n in rows), **projects}
+        projects = {of_project(project): n for project, n in rows if project is not None}
+        return {ALL: sum(n for _, n in rows), **projects}
 
     async def count_session(self, session_id: str) -> int:
         """Number of live memories of a session."""

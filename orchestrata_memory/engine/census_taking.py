@@ -10,10 +10,8 @@ from collections.abc import Collection
 
 from orchestrata_memory.cold.base import ColdStore
 from orchestrata_memory.hot.base import HotStore
+from orchestrata_memory.models import census_names
 from orchestrata_memory.retrieval.hot_index import HotIndex
-
-_EVERYTHING = "all"
-_SESSION = "session:"
 
 
 class CensusTaker:
@@ -26,8 +24,8 @@ class CensusTaker:
 
     async def begin(self) -> None:
         """Count what cold holds where the hot tier has no counts at all yet."""
-        if (await self._hot.census([_EVERYTHING]))[_EVERYTHING] is None:
-            await self._seed([_EVERYTHING, *await self._cold.counts()])
+        if (await self._hot.census([census_names.ALL]))[census_names.ALL] is None:
+            await self._seed([census_names.ALL, *await self._cold.counts()])
 
     async def count_asked(self) -> None:
         """Count the names that searches asked for in vain since the last call.
@@ -50,11 +48,11 @@ class CensusTaker:
             await self._hot.seed_census(await self._counts(missing))
 
     async def _counts(self, names: Collection[str]) -> dict[str, int]:
-        sessions = {name for name in names if name.startswith(_SESSION)}
-        counts = {
-            name: await self._cold.count_session(name.removeprefix(_SESSION)) for name in sessions
-        }
-        if others := set(names) - sessions:
+        counts: dict[str, int] = {}
+        for name in names:
+            if (session := census_names.session_of(name)) is not None:
+                counts[name] = await self._cold.count_session(session)
+        if others := set(names) - counts.keys():
             known = await self._cold.counts()
             counts |= {name: known.get(name, 0) for name in others}
         return counts

@@ -216,15 +216,6 @@ class HotIndex(HotMirror):
         return sorted(headers, key=lambda header: place_of(header, order))
 
 
-def census_name(scope: MemoryScope) -> str:
-    """The narrowest count of the census that covers the scope."""
-    if scope.session_id is not None:
-        return f"session:{scope.session_id}"
-    if scope.project_id is not None:
-        return f"project:{scope.project_id}"
-    return "all"
-
-
 def _readable_of(
     entries: Iterable[Entry], readable: Readable | None
 ) -> list[tuple[Passage, MemoryRecord]]:

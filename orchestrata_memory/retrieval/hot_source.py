@@ -10,8 +10,8 @@ from orchestrata_memory.embedding import token_vectors
 from orchestrata_memory.embedding.base import Embedder
 from orchestrata_memory.errors import MemoryUnavailableError
 from orchestrata_memory.hot.base import HotState, HotStore, StoredVector
-from orchestrata_memory.models import KeyState, MemoryRecord, MemoryScope
-from orchestrata_memory.retrieval.hot_index import HotIndex, census_name
+from orchestrata_memory.models import KeyState, MemoryRecord, MemoryScope, census_names
+from orchestrata_memory.retrieval.hot_index import HotIndex
 
 MOST_PENDING: Final = 256
 """Entries a search embeds before it answers; older ones follow by the worker."""
@@ -46,7 +46,7 @@ class HotSource:
         Raises:
             MemoryUnavailableError: Redis is down.
         """
-        name = census_name(scope)
+        name = census_names.covering(scope)
         for _ in range(_CENSUS_ATTEMPTS):
             whole = await self._index.sync(name)
             if whole is not None:

@@ -14,8 +14,14 @@ from orchestrata_memory.cold.base import FindOrder, Readable
 from orchestrata_memory.embedding.base import Embedder
 from orchestrata_memory.errors import MemoryUnavailableError
 from orchestrata_memory.hot.base import StoredVector
-from orchestrata_memory.models import KeyState, MemoryClassification, MemoryRecord, MemoryScope
-from orchestrata_memory.retrieval.hot_index import HotIndex, census_name
+from orchestrata_memory.models import (
+    KeyState,
+    MemoryClassification,
+    MemoryRecord,
+    MemoryScope,
+    census_names,
+)
+from orchestrata_memory.retrieval.hot_index import HotIndex
 from tests.retrieval_search.doubles import (
     ANALYZER,
     START,
@@ -142,7 +148,7 @@ async def test_the_index_equals_a_naive_recomputation(
     by_key = {one.key: one for one in pool}
 
     assert sorted(index.keys()) == sorted(one.key for one in copies)
-    assert index.count(census_name(scope)) == len(
+    assert index.count(census_names.covering(scope)) == len(
         chosen(
             copies,
             MemoryScope(

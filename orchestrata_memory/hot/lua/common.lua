@@ -81,8 +81,9 @@ end
 
 -- Census -------------------------------------------------------------------------------------
 
--- A name without a count notes that it was written (see seed_census.lua). Once everything is
--- counted from nothing (`origin`), an absent name counts nothing.
+-- The names are those of models/census_names.py. One without a count notes that it was written
+-- (see seed_census.lua). Once everything is counted from nothing (`origin`), an absent name counts
+-- nothing.
 local function count(session, project, by)
   local names = { 'all', 'session:' .. session }
   if project then names[3] = 'project:' .. project end
