@@ -73,12 +73,17 @@ class GraphSettings(Settings):
 
 
 class EmbeddedSettings(Settings):
-    """The embedded servers."""
+    """The embedded servers.
+
+    Attributes:
+        graph_heap_mb: Upper bound of ArcadeDB's heap, MiB; None: a quarter of what the machine or
+            container has. 100,000 memories need some 1,000.
+    """
 
     data_dir: Path | None = None
     linger_seconds: float = Field(default=0.0, ge=0)
     fsync: Literal["always", "everysec"] = "always"
-    graph_heap_mb: int = Field(default=512, ge=128)
+    graph_heap_mb: int | None = Field(default=None, ge=128)
 
 
 class EmbeddingSettings(Settings):

@@ -44,7 +44,7 @@ class ArcadeOptions:
 
     Attributes:
         folder: Its root path: databases, users, logs.
-        heap_mb: Upper bound of the Java heap, MiB.
+        heap_mb: Upper bound of the Java heap, MiB; None: a quarter of the memory there is.
         wal_flush: See `FULL_WAL_FLUSH`.
     """
 
@@ -52,7 +52,7 @@ class ArcadeOptions:
     bolt_port: int
     http_port: int
     password: str
-    heap_mb: int = 512
+    heap_mb: int | None = None
     wal_flush: int = FULL_WAL_FLUSH
 
 
@@ -100,7 +100,7 @@ def arcadedb_arguments(install: ArcadeInstall, options: ArcadeOptions) -> str:
         "file.encoding": "UTF-8",
     }
     arguments = [
-        f"-Xmx{options.heap_mb}m",
+        "-XX:MaxRAMPercentage=25" if options.heap_mb is None else f"-Xmx{options.heap_mb}m",
         "-XX:+UseSerialGC",
         # A server out of memory answers wrongly and for ever; a new one answers.
         "-XX:+ExitOnOutOfMemoryError",

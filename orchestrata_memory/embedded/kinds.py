@@ -37,7 +37,7 @@ class ServerOptions:
     """
 
     fsync: Literal["always", "everysec"] = "always"
-    heap_mb: int = 512
+    heap_mb: int | None = None
     linger_seconds: float = 0.0
 
 
