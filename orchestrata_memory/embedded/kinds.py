@@ -97,7 +97,7 @@ class RedisKind:
             folder=folder.data, port=ports.main, password=password, fsync=self._options.fsync
         )
         write_private(config, redis_config(options))
-        return [str(find_redis_server()), str(config)]
+        return [str(find_redis_server(folder.data)), str(config)]
 
     async def answers(self, password: str, ports: Ports) -> bool:
         client = redis.asyncio.Redis(

