@@ -68,7 +68,7 @@ async def _looked_up(
     near: list[tuple[float, str]]
     if tier == "hot":
         hot = await engine.parts.index.candidates((), vector, scope, None, K)
-        near = [(item.cosine or -1.0, item.key) for item in hot.passages]
+        near = [(hot.found.cosines.get(key, -1.0), key) for key in hot.found.passages]
     else:
         query = ColdQuery(terms=(), vector=vector, scope=scope, readable=None, count=K)
         cold = await engine.parts.cold.candidates(query)

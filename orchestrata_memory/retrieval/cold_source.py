@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from time import monotonic
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrata_memory.cold.base import (
     ColdCandidates,
+    ColdDocument,
     ColdHit,
     ColdQuery,
     ColdStore,
@@ -19,7 +20,7 @@ from orchestrata_memory.cold.base import (
 )
 from orchestrata_memory.errors import MemoryUnavailableError
 from orchestrata_memory.models import MemoryRecord, MemoryScope
-from orchestrata_memory.retrieval.base import Passage, Slot
+from orchestrata_memory.retrieval.base import Found, Passage, Slot
 from orchestrata_memory.retrieval.headers import may_read
 from orchestrata_memory.retrieval.hot_index import HotIndex
 
@@ -36,14 +37,11 @@ class ColdFound:
     """Memories of the graph whose newest state the graph holds.
 
     Attributes:
-        passages: By key.
-        records: Their records, by key.
         outdated: Keys left out because hot knows a newer state.
         exhausted: Every memory of the scope that holds a term or has a vector was seen.
     """
 
-    passages: Mapping[str, Passage] = field(default_factory=dict)
-    records: Mapping[str, MemoryRecord] = field(default_factory=dict)
+    found: Found = field(default_factory=Found)
     outdated: frozenset[str] = frozenset()
     exhausted: bool = True
 
@@ -173,25 +171,23 @@ class ColdSource:
         The pre-filter holds again: a memory may have been narrowed since the graph looked.
         """
         model = self._index.model_name
-        passages: dict[str, Passage] = {}
-        records: dict[str, MemoryRecord] = {}
+        found = Found()
         outdated: set[str] = set()
         for hit in hits:
             record = hit.document.record
             if not self.current(record):
                 outdated.add(record.key)
             elif may_read(record, readable) and (include_summaries or not record.sources):
-                passages[record.key] = cold_passage(hit, model)
-                records[record.key] = record
-        return ColdFound(
-            passages=passages, records=records, outdated=frozenset(outdated), exhausted=exhausted
-        )
+                found.passages[record.key] = cold_passage(hit.document, model)
+                found.records[record.key] = record
+                if hit.cosine is not None and hit.document.model == model:
+                    found.cosines[record.key] = hit.cosine
+        return ColdFound(found=found, outdated=frozenset(outdated), exhausted=exhausted)
 
 
-def cold_passage(hit: ColdHit, model: str | None = None) -> Passage:
-    """What ranking needs to know of a memory of the graph; vectors of that model, if any."""
-    document, record = hit.document, hit.document.record
-    ours = model is not None and document.model == model
+def cold_passage(document: ColdDocument, model: str | None = None) -> Passage:
+    """What ranking needs to know of a memory of the graph; token vectors of that model, if any."""
+    record = document.record
     return Passage(
         key=record.key,
         version=record.version,
@@ -201,7 +197,6 @@ def cold_passage(hit: ColdHit, model: str | None = None) -> Passage:
         created_at=record.created_at,
         occurred_at=document.occurred_at,
         relevance=document.relevance,
-        cosine=hit.cosine if ours else None,
-        tokens=document.tokens if ours else None,
+        tokens=document.tokens if document.model == model else None,
         tier="cold",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from orchestrata_memory.models import ScoreExplanation
@@ -32,10 +33,15 @@ class Verdict:
     parts: dict[str, Evidence]
     match: dict[str, Evidence]
 
+    def cosine(self, row: int) -> float | None:
+        """The cosine of a row; None where it is unknown."""
+        value = float(self.view.cosines[row])
+        return None if math.isnan(value) else value
+
     def explain(self, row: int) -> ScoreExplanation:
         """How the candidate at a row came to its score."""
         passage = self.view.passages[row]
-        cosine = passage.cosine
+        cosine = self.cosine(row)
         return ScoreExplanation(
             score=float(self.scores[row]),
             parts=_of_row(self.parts, row),

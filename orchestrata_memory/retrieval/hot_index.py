@@ -15,7 +15,7 @@ import numpy as np
 
 from orchestrata_memory.cold.base import FindOrder, Readable, TermStatistics
 from orchestrata_memory.models import MemoryRecord, MemoryScope
-from orchestrata_memory.retrieval.base import Passage, Slot
+from orchestrata_memory.retrieval.base import Found, Slot
 from orchestrata_memory.retrieval.columns import microseconds
 from orchestrata_memory.retrieval.headers import may_read
 from orchestrata_memory.retrieval.hot_index_entry import Entry
@@ -37,7 +37,7 @@ class HotCandidates:
         complete: Every memory of the scope is among them.
     """
 
-    passages: tuple[Passage, ...]
+    found: Found
     keyword_exhausted: bool
     vector_exhausted: bool
     complete: bool
@@ -94,11 +94,14 @@ class HotIndex(HotMirror):
         return self._table.statistics(terms, self._table.select(scope, readable))
 
     def context(
-        self, slots: Iterable[Slot], readable: Readable | None
-    ) -> list[tuple[Passage, MemoryRecord]]:
-        """The memories at these places that pass the pre-filter, with their headers."""
-        entries = map(self._table.by_slot, slots)
-        return _readable_of((one for one in entries if one is not None), readable)
+        self,
+        slots: Iterable[Slot],
+        vector: NDArray[np.float32] | None,
+        readable: Readable | None,
+    ) -> Found:
+        """The memories at these places that pass the pre-filter."""
+        entries = [self._table.by_slot(slot) for slot in slots]
+        return self._readable_of([one for one in entries if one is not None], vector, readable)
 
     def has_stream(self, slot: Slot) -> bool:
         """Whether hot holds anything of the stream that this is a place of."""
@@ -110,18 +113,19 @@ class HotIndex(HotMirror):
         offsets: Sequence[int],
         vector: NDArray[np.float32] | None,
         readable: Readable | None,
-    ) -> list[tuple[Passage, MemoryRecord]]:
-        """As `context`, at the offsets from these memories, themselves left out; with cosines."""
+    ) -> Found:
+        """As `context`, at the offsets from these memories, themselves left out."""
         entries = map(self._table.get, keys)
         known = (entry for entry in entries if entry is not None)
-        beside = [
-            entry
-            for entry in self._table.around(known, offsets)
-            if may_read(entry.header, readable)
-        ]
-        rows = np.array([entry.row for entry in beside], dtype=np.int32)
-        passages = self._passages(rows, vector)
-        return [(one, entry.header) for one, entry in zip(passages, beside, strict=True)]
+        return self._readable_of(self._table.around(known, offsets), vector, readable)
+
+    def _readable_of(
+        self,
+        entries: Iterable[Entry],
+        vector: NDArray[np.float32] | None,
+        readable: Readable | None,
+    ) -> Found:
+        return self._found([one for one in entries if may_read(one.header, readable)], vector)
 
     # --- candidates ----------------------------------------------------------------------
     async def candidates(
@@ -143,7 +147,7 @@ class HotIndex(HotMirror):
             selection = select(scope, readable, summaries=include_summaries)
             if len(selection.rows) <= count:
                 return HotCandidates(
-                    passages=self._passages(selection.rows, vector),
+                    found=self._at(selection.rows, vector),
                     keyword_exhausted=True,
                     vector_exhausted=True,
                     complete=True,
@@ -162,21 +166,27 @@ class HotIndex(HotMirror):
         words, keyword_exhausted = self._table.keyword_rows(terms, selection, count)
         rows = np.union1d(words, near)
         return HotCandidates(
-            passages=self._passages(rows, vector),
+            found=self._at(rows, vector),
             keyword_exhausted=keyword_exhausted,
             vector_exhausted=len(embedded) <= count,
             complete=False,
         )
 
-    def _passages(
-        self, rows: NDArray[np.int32], vector: NDArray[np.float32] | None
-    ) -> tuple[Passage, ...]:
-        cosines: dict[int, float] = {}
+    def _at(self, rows: NDArray[np.int32], vector: NDArray[np.float32] | None) -> Found:
+        return self._found([self._table.at(row) for row in rows.tolist()], vector)
+
+    def _found(self, entries: Sequence[Entry], vector: NDArray[np.float32] | None) -> Found:
+        cosines: dict[str, float] = {}
         if vector is not None:
-            embedded = self._vectors.with_vectors(rows)
-            values = self._vectors.cosines(embedded, vector)
-            cosines = dict(zip(embedded.tolist(), values.tolist(), strict=True))
-        return tuple(self._table.at(row).passage(cosines.get(row)) for row in rows.tolist())
+            rows = self._vectors.with_vectors(np.array([one.row for one in entries], np.int32))
+            values = self._vectors.cosines(rows, vector)
+            known = dict(zip(rows.tolist(), values.tolist(), strict=True))
+            cosines = {one.header.key: known[one.row] for one in entries if one.row in known}
+        return Found(
+            passages={one.header.key: one.passage for one in entries},
+            records={one.header.key: one.header for one in entries},
+            cosines=cosines,
+        )
 
     # --- vectors that are not there yet --------------------------------------------------
     def missing_vectors(
@@ -214,12 +224,6 @@ class HotIndex(HotMirror):
         rows = self._table.tagged(selection.rows, tags, match_all=match_all)
         headers = (self._table.at(row).header for row in rows.tolist())
         return sorted(headers, key=lambda header: place_of(header, order))
-
-
-def _readable_of(
-    entries: Iterable[Entry], readable: Readable | None
-) -> list[tuple[Passage, MemoryRecord]]:
-    return [(entry.plain(), entry.header) for entry in entries if may_read(entry.header, readable)]
 
 
 def place_of(record: MemoryRecord, order: FindOrder) -> tuple[int, str]:

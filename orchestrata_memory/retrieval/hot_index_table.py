@@ -13,7 +13,7 @@ import numpy as np
 
 from orchestrata_memory.cold.base import Readable, TermStatistics
 from orchestrata_memory.models import MemoryRecord, MemoryScope
-from orchestrata_memory.retrieval.base import Slot
+from orchestrata_memory.retrieval.base import Passage, Slot
 from orchestrata_memory.retrieval.columns import NO_ROW, Columns, microseconds
 from orchestrata_memory.retrieval.headers import header_of
 from orchestrata_memory.retrieval.hot_index_entry import Entry, facets_of
@@ -86,11 +86,16 @@ class MemoryTable:
         entry = Entry(
             row=row,
             header=header_of(record),
-            terms=self._postings.add(row, terms),
-            slot=(record.session_id, record.volk_id, record.position),
-            speaker=record.speaker,
-            occurred_at=record.occurred_at,
-            relevance=relevance,
+            passage=Passage(
+                key=record.key,
+                version=record.version,
+                slot=(record.session_id, record.volk_id, record.position),
+                terms=self._postings.add(row, terms),
+                speaker=record.speaker,
+                created_at=record.created_at,
+                occurred_at=record.occurred_at,
+                relevance=relevance,
+            ),
             replica=replica,
         )
         self._entries[record.key] = self._by_row[row] = entry
@@ -110,7 +115,7 @@ class MemoryTable:
         del self._by_row[row]
         self._leave_stream(entry)
         self.columns.unlink(row)
-        self._postings.remove(row, entry.terms)
+        self._postings.remove(row, entry.passage.terms)
         for facet in facets_of(entry):
             self._facets.discard(facet, row)
         self._leave_speaker(entry)
@@ -148,7 +153,7 @@ class MemoryTable:
         """What stands at the offsets from the entries in their streams, themselves left out."""
         positions: dict[tuple[str, str], set[int]] = {}
         for entry in entries:
-            session, volk, position = entry.slot
+            session, volk, position = entry.passage.slot
             if position > 0:
                 positions.setdefault((session, volk), set()).add(position)
         found: list[Entry] = []
@@ -308,7 +313,7 @@ class MemoryTable:
         return allowed
 
     def _link(self, entry: Entry) -> None:
-        session, volk, position = entry.slot
+        session, volk, position = entry.passage.slot
         if position <= 0 or entry.header.sources:
             return  # a summary was not said between its neighbours
         stream = self._streams.setdefault((session, volk), {})
@@ -321,7 +326,7 @@ class MemoryTable:
         )
 
     def _leave_stream(self, entry: Entry) -> None:
-        session, volk, position = entry.slot
+        session, volk, position = entry.passage.slot
         stream = self._streams.get((session, volk), _NOWHERE)
         if stream.get(position) is entry:
             del stream[position]
@@ -329,15 +334,15 @@ class MemoryTable:
                 del self._streams[session, volk]
 
     def _enter_speaker(self, entry: Entry) -> None:
-        spellings = self._speakers.setdefault(entry.speaker.casefold(), {})
-        spellings[entry.speaker] = spellings.get(entry.speaker, 0) + 1
+        spellings = self._speakers.setdefault(entry.passage.speaker.casefold(), {})
+        spellings[entry.passage.speaker] = spellings.get(entry.passage.speaker, 0) + 1
 
     def _leave_speaker(self, entry: Entry) -> None:
-        folded = entry.speaker.casefold()
+        folded = entry.passage.speaker.casefold()
         spellings = self._speakers[folded]
-        spellings[entry.speaker] -= 1
-        if not spellings[entry.speaker]:
-            del spellings[entry.speaker]
+        spellings[entry.passage.speaker] -= 1
+        if not spellings[entry.passage.speaker]:
+            del spellings[entry.passage.speaker]
         if not spellings:
             del self._speakers[folded]
 

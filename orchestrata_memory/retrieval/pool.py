@@ -3,48 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from orchestrata_memory.cold.base import TermStatistics
 from orchestrata_memory.models import MemoryRecord, MemoryScope
-from orchestrata_memory.retrieval.base import Passage, Slot
-from orchestrata_memory.retrieval.cold_source import ColdFound
+from orchestrata_memory.retrieval.base import Found, Passage, Slot
 from orchestrata_memory.retrieval.hot_index_table import NEARBY
 
 
 @dataclass(slots=True, kw_only=True)
-class Gathered:
-    """Candidates of both tiers with the records the rules are asked about, by key.
+class Gathered(Found):
+    """Candidates of both tiers. Of a memory that both have, hot's copy is the one that stays.
 
     Attributes:
         exhausted: There is nothing more to find by looking further.
     """
 
-    passages: dict[str, Passage] = field(default_factory=dict)
-    records: dict[str, MemoryRecord] = field(default_factory=dict)
     exhausted: bool = True
-
-    def add_cold(self, found: ColdFound, *, only: Collection[str] | None = None) -> None:
-        """Add what the graph found; a copy of hot's of the same memory stays."""
-        for key, passage in found.passages.items():
-            if key not in self.passages and (only is None or key in only):
-                self.passages[key] = passage
-                self.records[key] = found.records[key]
-
-    def drop(self, keys: Iterable[str]) -> None:
-        """Leave out memories that the caller may not read."""
-        for key in keys:
-            self.passages.pop(key, None)
-            self.records.pop(key, None)
-
-    def by_slot(self) -> dict[Slot, Passage]:
-        """The candidates as context of one another, stored summaries left out."""
-        return {
-            passage.slot: passage
-            for key, passage in self.passages.items()
-            if not self.records[key].sources
-        }
 
 
 def combined(hot: TermStatistics | None, cold: TermStatistics | None) -> TermStatistics:
@@ -66,16 +42,17 @@ def combined(hot: TermStatistics | None, cold: TermStatistics | None) -> TermSta
 
 
 def foremost(
-    candidates: Sequence[Passage], statistics: TermStatistics, terms: Sequence[str], count: int
+    found: Found, statistics: TermStatistics, terms: Sequence[str], count: int
 ) -> list[Passage]:
     """The `count` candidates with the most evidence of their own, words and meaning alike."""
+    candidates = list(found.passages.values())
     if len(candidates) <= count:
-        return list(candidates)
+        return candidates
     weights = {term: _idf(statistics, term) for term in terms}
     held = [
         sum(weights[term] for term in weights.keys() & set(passage.terms)) for passage in candidates
     ]
-    near = [max(0.0, passage.cosine or 0.0) for passage in candidates]
+    near = [max(0.0, found.cosines.get(passage.key, 0.0)) for passage in candidates]
     most, nearest = max(held) or 1.0, max(near) or 1.0
     scores = [words / most + cosine / nearest for words, cosine in zip(held, near, strict=True)]
     order = sorted(range(len(candidates)), key=lambda place: -scores[place])

@@ -53,7 +53,8 @@ class PoolView:
             offset: by_offset[index, : len(candidates)]
             for index, offset in enumerate(CONTEXT_OFFSETS)
         }
-        cosines = np.array([passage.cosine for passage in passages], dtype=np.float64)
+        known = pool.cosines
+        cosines = np.array([known.get(passage.key, np.nan) for passage in passages], np.float64)
         return cls(passages, len(candidates), neighbours, by_offset[-1], cosines)
 
     def of_candidates(self, values: Floats) -> Floats:

@@ -112,6 +112,7 @@ class _Ranking(Sequence[Ranked]):
         return Ranked(
             passage=self._verdict.view.passages[row],
             score=float(self._verdict.scores[row]),
+            cosine=self._verdict.cosine(row),
             holds_term=self._terms_held[row] > 0,
             explain=partial(self._verdict.explain, row),
         )

@@ -255,5 +255,4 @@ class SearchPipeline:
 def _similar_enough(one: Ranked, min_similarity: float) -> bool:
     if one.holds_term or min_similarity <= 0:
         return True
-    cosine = one.passage.cosine
-    return cosine is not None and (1 + cosine) / 2 >= min_similarity - _ROUNDING
+    return one.cosine is not None and (1 + one.cosine) / 2 >= min_similarity - _ROUNDING

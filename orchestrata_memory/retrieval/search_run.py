@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
-from orchestrata_memory.cold.base import ColdDocument, ColdHit, FindOrder, Readable, TermStatistics
+from orchestrata_memory.cold.base import ColdDocument, FindOrder, Readable, TermStatistics
 from orchestrata_memory.concurrency import in_slices, together
 from orchestrata_memory.embedding.base import Encoding
 from orchestrata_memory.errors import (
@@ -15,8 +15,8 @@ from orchestrata_memory.errors import (
     MemoryEmbeddingError,
     MemoryUnavailableError,
 )
-from orchestrata_memory.models import MemoryRecord, MemoryScope
-from orchestrata_memory.retrieval.base import Passage, Pool, Slot
+from orchestrata_memory.models import MemoryScope
+from orchestrata_memory.retrieval.base import Found, Passage, Pool, Slot
 from orchestrata_memory.retrieval.cold_source import ColdFound, cold_passage
 from orchestrata_memory.retrieval.pool import (
     Gathered,
@@ -123,23 +123,24 @@ class SearchRun:
         gathered, cold = await together(
             self._hot_candidates(count), self._cold_candidates(max(1, count // 2))
         )
-        gathered.add_cold(cold)
+        gathered.add(cold.found)
         gathered.exhausted = gathered.exhausted and cold.exhausted
         if gathered.exhausted:
             await self._rest(gathered, count)
         self._need_a_tier()
         await self._drop_denied(gathered)
-        context = await self._context(gathered, count)
+        context, cosines = await self._context(gathered, count)
         pool = Pool(
             candidates=tuple(gathered.passages.values()),
             context=context,
+            cosines=cosines,
             statistics=self._statistics,
         )
         return pool, gathered
 
-    async def may_read(self, gathered: Gathered, keys: list[str]) -> dict[str, bool]:
+    async def may_read(self, found: Found, keys: list[str]) -> dict[str, bool]:
         """Whether the rules let the caller read these candidates; asked once a version."""
-        records = [gathered.records[key] for key in keys]
+        records = [found.records[key] for key in keys]
         fresh = [record for record in records if (record.key, record.version) not in self._rights]
         answers = await self._tools.rights.may_read(self._request.volk_id, fresh)
         for record, ok in zip(fresh, answers, strict=True):
@@ -234,7 +235,7 @@ class SearchRun:
         if not self.asks_hot:
             return Gathered()
         request, index = self._request, self._tools.index
-        found = await index.candidates(
+        hot = await index.candidates(
             self.plan.terms,
             self._vector,
             request.scope,
@@ -242,13 +243,12 @@ class SearchRun:
             count,
             include_summaries=request.include_summaries,
         )
-        headers = {passage.key: index.header(passage.key) for passage in found.passages}
-        records = {key: header for key, header in headers.items() if header is not None}
-        matched = found.keyword_exhausted and found.vector_exhausted
+        matched = hot.keyword_exhausted and hot.vector_exhausted
         return Gathered(
-            passages={one.key: one for one in found.passages if one.key in records},
-            records=records,
-            exhausted=found.complete if self._all_qualify else matched,
+            passages=hot.found.passages,
+            records=hot.found.records,
+            cosines=hot.found.cosines,
+            exhausted=hot.complete if self._all_qualify else matched,
         )
 
     @property
@@ -298,71 +298,68 @@ class SearchRun:
             new, await in_slices(new, lambda one: analyse(one.content)), strict=True
         ):
             document = ColdDocument.of(record, terms)
-            gathered.passages[record.key] = cold_passage(ColdHit(document=document))
+            gathered.passages[record.key] = cold_passage(document)
             gathered.records[record.key] = record
         gathered.exhausted = records is None or len(records) < count
 
-    async def _drop_denied(self, gathered: Gathered) -> None:
+    async def _drop_denied(self, found: Found) -> None:
         """Without a pre-filter, what the rules deny must not even count as context."""
         if self._readable is None:
-            answers = await self.may_read(gathered, list(gathered.passages))
-            gathered.drop([key for key, ok in answers.items() if not ok])
+            answers = await self.may_read(found, list(found.passages))
+            found.drop([key for key, ok in answers.items() if not ok])
 
-    async def _context(self, gathered: Gathered, count: int) -> dict[Slot, Passage]:
-        context = gathered.by_slot()
-        beside = Gathered()
+    async def _context(
+        self, gathered: Gathered, count: int
+    ) -> tuple[dict[Slot, Passage], dict[str, float]]:
+        """What stands beside the candidates, themselves included, and the cosines of all."""
+        beside = Found()
         if self.asks_hot:
-            for passage, header in self._beside_in_hot(gathered, context.keys()):
-                beside.passages[passage.key], beside.records[passage.key] = passage, header
+            beside = self._beside_in_hot(gathered)
         await self._drop_denied(beside)
-        context = beside.by_slot() | context
+        context = beside.by_slot() | gathered.by_slot()
         if self.asks_cold:
-            context |= await self._cold_context(gathered, context.keys(), count)
-        return context
+            of_cold = await self._beside_in_cold(gathered, context.keys(), count)
+            context |= of_cold.by_slot()
+            beside.add(of_cold)
+        return context, beside.cosines | gathered.cosines
 
-    def _beside_in_hot(
-        self, gathered: Gathered, known: AbstractSet[Slot]
-    ) -> list[tuple[Passage, MemoryRecord]]:
-        index = self._tools.index
-        found = gathered.passages.values()
-        of_hot = [one.key for one in found if one.tier == "hot"]
-        beside = index.around(of_hot, CONTEXT_OFFSETS, self._vector, self._readable)
-        others = [one for one in found if one.tier != "hot" and index.has_stream(one.slot)]
+    def _beside_in_hot(self, gathered: Gathered) -> Found:
+        index, vector, readable = self._tools.index, self._vector, self._readable
+        passages = gathered.passages.values()
+        of_hot = [one.key for one in passages if one.tier == "hot"]
+        beside = index.around(of_hot, CONTEXT_OFFSETS, vector, readable)
+        others = [one for one in passages if one.tier != "hot" and index.has_stream(one.slot)]
         if others:
-            beside += index.context(context_slots(others) - known, self._readable)
+            known = gathered.by_slot().keys()
+            beside.add(index.context(context_slots(others) - known, vector, readable))
         return beside
 
-    async def _cold_context(
+    async def _beside_in_cold(
         self, gathered: Gathered, known: AbstractSet[Slot], count: int
-    ) -> dict[Slot, Passage]:
+    ) -> Found:
         """What stands beside the foremost candidates in cold.
 
         Others are too far down for their context to matter, and each neighbour is dear to fetch.
         Neighbours of good keyword matches become candidates themselves, as those of hot are
         already.
         """
-        request = self._request
-        candidates = list(gathered.passages.values())
+        request, terms = self._request, self.plan.terms
         depth = max(CONTEXT_DEPTH, 2 * request.limit)
-        best = foremost(candidates, self._statistics, self.plan.terms, depth)
-        slots = context_slots(best) - known
+        slots = context_slots(foremost(gathered, self._statistics, terms, depth)) - known
         if not slots:
-            return {}
-        beside = Gathered()
-        found = await self._of_cold(
+            return Found()
+        neighbours = await self._of_cold(
             self._tools.cold.neighbours, slots, self._vector, self._readable
         )
-        beside.add_cold(found or ColdFound())
+        beside = Found() if neighbours is None else neighbours.found
         await self._drop_denied(beside)
-        by_slot = beside.by_slot()
         chosen = promising(
-            gathered.passages.values(), by_slot, self._statistics, self.plan.terms, count
+            gathered.passages.values(), beside.by_slot(), self._statistics, terms, count
         )
-        gathered.add_cold(
-            ColdFound(passages=beside.passages, records=beside.records),
-            only={key for key in chosen if in_scope(beside.records[key], request.scope)},
+        gathered.add(
+            beside, only={key for key in chosen if in_scope(beside.records[key], request.scope)}
         )
-        return by_slot
+        return beside
 
     # --- a tier that does not answer -----------------------------------------------------
     async def _of_cold(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -21,9 +22,14 @@ ANALYZER = TextAnalyzer()
 SETTINGS = SearchSettings()
 
 
-def passage(
-    key: str, text: str = "", *, position: int = 0, session: str = "s", **fields
-) -> Passage:
+@dataclass(slots=True, kw_only=True, unsafe_hash=True)
+class Near(Passage):
+    """A passage of a pool with the cosine that it has there."""
+
+    cosine: float | None = None
+
+
+def passage(key: str, text: str = "", *, position: int = 0, session: str = "s", **fields) -> Near:
     """A passage of one text; without a position it has no context."""
     values = {
         "version": 1,
@@ -33,12 +39,12 @@ def passage(
         "created_at": NOW,
         "occurred_at": fields.get("created_at", NOW),
     }
-    return Passage(key=key, **(values | fields))
+    return Near(key=key, **(values | fields))
 
 
 def pool(
-    candidates: Sequence[Passage],
-    context: Sequence[Passage] = (),
+    candidates: Sequence[Near],
+    context: Sequence[Near] = (),
     *,
     statistics: TermStatistics | None = None,
 ) -> Pool:
@@ -47,6 +53,7 @@ def pool(
     return Pool(
         candidates=tuple(candidates),
         context={one.slot: one for one in everything},
+        cosines={one.key: one.cosine for one in everything if one.cosine is not None},
         statistics=statistics or statistics_of(everything),
     )
 

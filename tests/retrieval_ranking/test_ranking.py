@@ -16,7 +16,6 @@ from orchestrata_memory.config.settings import SearchSettings
 from orchestrata_memory.embedding.base import Encoding
 from orchestrata_memory.embedding.token_vectors import pack
 from orchestrata_memory.retrieval import weights
-from orchestrata_memory.retrieval.base import Pool
 from orchestrata_memory.retrieval.coherence import coherence
 from orchestrata_memory.retrieval.pool_view import PoolView
 from orchestrata_memory.retrieval.ranking import context_slots
@@ -87,7 +86,7 @@ def test_the_order_of_the_pool_does_not_matter(of, query, random):
     candidates, context = list(of.candidates), list(of.context.items())
     random.shuffle(candidates)
     random.shuffle(context)
-    shuffled = Pool(candidates=tuple(candidates), context=dict(context), statistics=of.statistics)
+    shuffled = dataclasses.replace(of, candidates=tuple(candidates), context=dict(context))
     before, after = (ranked(query, one, encoding=encoding()) for one in (of, shuffled))
     assert [(one.passage.key, one.score) for one in before] == [
         (one.passage.key, one.score) for one in after

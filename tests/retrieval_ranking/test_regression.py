@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-import numpy as np
 import pytest
 
 from orchestrata_memory.embedding.onnx import OnnxModel
@@ -30,14 +29,16 @@ class Memory:
         self.encodings = self.model.encode([one.text for *_, one in self.told], with_tokens=True)
 
     def pool(self, vector, caller: str = "ENG:ALPHA") -> Pool:
-        passages = [
-            self._passage(session, position, one, encoding, vector)
+        told = [
+            (self._passage(session, position, one, encoding), float(encoding.vector @ vector))
             for (session, position, one), encoding in zip(self.told, self.encodings, strict=True)
             if not one.private or one.owner == caller
         ]
+        passages = [passage for passage, _ in told]
         return Pool(
             candidates=tuple(passages),
             context={one.slot: one for one in passages},
+            cosines={passage.key: cosine for passage, cosine in told},
             statistics=statistics_of(passages),
         )
 
@@ -48,7 +49,7 @@ class Memory:
         return keys(found)
 
     @staticmethod
-    def _passage(session: str, position: int, one: Told, encoding, vector) -> Passage:
+    def _passage(session: str, position: int, one: Told, encoding) -> Passage:
         return Passage(
             key=one.key,
             version=1,
@@ -57,7 +58,6 @@ class Memory:
             speaker=one.by,
             created_at=NOW - timedelta(hours=1),
             occurred_at=datetime.fromisoformat(one.on).replace(tzinfo=UTC),
-            cosine=float(np.dot(encoding.vector, vector)),
             tokens=pack(encoding),
         )
 

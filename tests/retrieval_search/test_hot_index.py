@@ -170,28 +170,30 @@ async def test_the_index_equals_a_naive_recomputation(
 
     query = np.random.default_rng(0).normal(size=64).astype(np.float32)
     query /= np.linalg.norm(query)
-    found = await index.candidates(terms, query, scope, readable, 100)
-    assert {(one.key, one.version) for one in found.passages} == {
+    candidates = await index.candidates(terms, query, scope, readable, 100)
+    found = candidates.found
+    assert {(one.key, one.version) for one in found.passages.values()} == {
         (one.key, one.version) for one in pool
     }
-    assert found.complete
-    for passage in found.passages:
-        kept = history.hot.kept.get(passage.key)
-        assert list(passage.terms) == ANALYZER.terms(by_key[passage.key].content)
-        assert (passage.cosine is None) == (kept is None)
+    assert found.records.keys() == found.passages.keys()
+    assert candidates.complete
+    for key, passage in found.passages.items():
+        kept = history.hot.kept.get(key)
+        assert list(passage.terms) == ANALYZER.terms(by_key[key].content)
+        assert (key in found.cosines) == (kept is not None)
         if kept is not None:
-            assert passage.cosine == pytest.approx(float(kept.vector @ query), abs=1e-5)
+            assert found.cosines[key] == pytest.approx(float(kept.vector @ query), abs=1e-5)
 
     few = await index.candidates(terms, query, scope, readable, 2)
-    assert {one.key for one in few.passages} <= by_key.keys()
+    assert few.found.passages.keys() <= by_key.keys()
     with_vectors = sorted(
         (key for key in by_key if key in history.hot.kept),
         key=lambda key: -float(history.hot.kept[key].vector @ query),
     )
-    assert set(with_vectors[:2]) <= {one.key for one in few.passages}
+    assert set(with_vectors[:2]) <= few.found.passages.keys()
     holding = {one.key for one in pool if set(terms) & set(ANALYZER.terms(one.content))}
     if few.keyword_exhausted:
-        assert holding <= {one.key for one in few.passages}
+        assert holding <= few.found.passages.keys()
 
     listed = index.find(
         scope,
@@ -393,10 +395,10 @@ async def test_context_comes_from_the_same_stream_and_only_readable(embedder: Em
     hot.put(record("sum", "storm", position=3, sources=("a1",), source_versions=(1,)))
     await index.sync()
     slots = [("s", "A", 1), ("s", "A", 2), ("s", "A", 3), ("s", "B", 1)]
-    of_b = index.context(slots, Readable(volk_id="B"))
-    assert {passage.key for passage, _ in of_b} == {"a2", "b1"}
-    of_a = index.context(slots, Readable(volk_id="A"))
-    assert {passage.key for passage, _ in of_a} == {"a1", "a2"}
+    of_b = index.context(slots, None, Readable(volk_id="B"))
+    assert of_b.passages.keys() == {"a2", "b1"}
+    of_a = index.context(slots, None, Readable(volk_id="A"))
+    assert of_a.passages.keys() == {"a1", "a2"}
 
 
 async def test_what_stands_beside_a_match_is_a_candidate(embedder: Embedder):
@@ -408,6 +410,6 @@ async def test_what_stands_beside_a_match_is_a_candidate(embedder: Embedder):
     hot.put(record("answer", "two miles north of here", session_id="q", position=2))
     await index.sync()
     found = await index.candidates(("lighthous",), None, MemoryScope(), None, 5)
-    assert {one.key for one in found.passages} == {"question", "answer"}
+    assert found.found.passages.keys() == {"question", "answer"}
     assert found.keyword_exhausted
     assert not found.complete
