@@ -14,13 +14,18 @@ from orchestrata_memory.errors import MemoryEngineError
 log = logging.getLogger(__name__)
 
 
+_FIRST_RETRY_SECONDS = 1.0
+_MOST_DOUBLINGS = 16
+
+
 class Periodic:
-    """Runs a step again and again until stopped; a failing step is logged and tried again.
+    """Runs a step again and again until stopped; one that failed is logged and soon tried again.
 
     Args:
         name: Names the task and its log lines.
         step: What to do.
-        interval: Seconds between the end of one step and the next.
+        interval: Seconds between the end of one step and the next. After a failure it is one
+            second, and twice as long after each further one, up to the interval.
     """
 
     def __init__(self, name: str, step: Callable[[], Awaitable[None]], interval: float) -> None:
@@ -42,16 +47,23 @@ class Periodic:
             self._task = None
 
     async def _run(self) -> None:
+        failures = 0
         while True:
             try:
                 await self._step()
-                self.last_error = None
+                self.last_error, failures = None, 0
             except Exception as error:  # noqa: BLE001 - upkeep must outlive any single failure
                 problem = describe(error)
                 if problem != self.last_error:  # told once, not at every attempt
                     log.warning("%s: %s", self.name, problem)
-                self.last_error = problem
-            await asyncio.sleep(self._interval)
+                self.last_error, failures = problem, failures + 1
+            await asyncio.sleep(self._pause(failures))
+
+    def _pause(self, failures: int) -> float:
+        if not failures:
+            return self._interval
+        doublings = min(failures - 1, _MOST_DOUBLINGS)
+        return min(self._interval, _FIRST_RETRY_SECONDS * 2**doublings)
 
 
 class TaskPool:
