@@ -6,6 +6,7 @@ BIN := .venv/bin
 ROUNDS ?= 50
 SEED ?=
 PYTEST_ARGS ?=
+WORKERS ?= 2
 BENCH_ARGS ?=
 TRACE_RESULTS := .trace-results.json
 
@@ -24,10 +25,10 @@ test: setup ## All tests: the quick ones, then those on real servers
 	@$(MAKE) --no-print-directory test-servers
 
 test-quick: setup ## Tests without servers
-	@TRACE_RESULTS=$(TRACE_RESULTS) $(BIN)/pytest -q -m "not servers" $(PYTEST_ARGS)
+	@TRACE_RESULTS=$(TRACE_RESULTS) $(BIN)/pytest -q -m "not servers" -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
 
 test-servers: setup ## Tests on Redis, ArcadeDB and Neo4j
-	@TRACE_RESULTS=$(TRACE_RESULTS) $(BIN)/pytest -q -m servers $(PYTEST_ARGS)
+	@TRACE_RESULTS=$(TRACE_RESULTS) $(BIN)/pytest -q -m servers -n $(WORKERS) --dist loadgroup $(PYTEST_ARGS)
 
 test-full: setup ## All tests, the heavy ones on both graphs (about twice as long)
 	@$(MAKE) --no-print-directory test PYTEST_ARGS="--all-graphs $(PYTEST_ARGS)"

@@ -8,8 +8,8 @@ its half and says so loudly; with ``CI`` set that is an error.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator
-from typing import Literal
+from collections.abc import Iterator
+from typing import Any, Literal
 
 import pytest
 
@@ -17,15 +17,13 @@ from tests.servers.graph import GraphServer
 from tests.servers.neo4j_source import NoNeo4jError
 from tests.servers.pool import ServerPool
 from tests.servers.redis import RedisServer
-from tests.tracing import check_marks, record, write_results
-
-POOL = pytest.StashKey[ServerPool]()
-
+from tests.tracing import Outcomes, check_marks, pass_on
 
 HEAVY = ("bench", "cli", "faults", "isolation", "properties", "retrieval_search")
 """Folders whose tests look at the engine, not at a graph; on ArcadeDB alone unless asked."""
 
 LEFT_OUT = pytest.StashKey[int]()
+NO_NEO4J = "NO NEO4J: "
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,20 +34,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    if not _is_worker(config):
+        config.pluginmanager.register(Outcomes())
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what runs on Neo4j, keep the heavy folders to one graph unless asked.
 
+    Tests on one graph stay together in one process, which alone starts or is given that graph.
     Tests that claim to show too much are refused.
     """
     check_marks(items)
     kept, left_out = [], []
     for item in items:
+        pass_on(item)
         callspec = getattr(item, "callspec", None)
-        on_neo4j = callspec is not None and callspec.params.get("graph_server") == "neo4j"
-        if on_neo4j:
+        graph = None if callspec is None else callspec.params.get("graph_server")
+        if graph is not None:
+            item.add_marker(pytest.mark.xdist_group(graph))
+        if graph == "neo4j":
             item.add_marker(pytest.mark.neo4j)
         heavy = item.path.relative_to(config.rootpath / "tests").parts[0] in HEAVY
-        if on_neo4j and heavy and not config.getoption("--all-graphs"):
+        if graph == "neo4j" and heavy and not config.getoption("--all-graphs"):
             left_out.append(item)
         else:
             kept.append(item)
@@ -59,19 +66,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item,
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Keep the outcome of tests that show requirements."""
-    report = yield
-    record(item, report)
-    return report
-
-
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write those outcomes where they are asked for."""
-    write_results(session.config)
+    """Tell the process that sums up what this one left out."""
+    if _is_worker(session.config):
+        session.config.workeroutput["left_out"] = session.config.stash.get(LEFT_OUT, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Hear what a worker left out; each collects everything."""
+    left_out = getattr(node, "workeroutput", {}).get("left_out", 0)
+    node.config.stash[LEFT_OUT] = left_out
 
 
 @pytest.hookimpl(trylast=True)
@@ -84,22 +89,31 @@ def pytest_terminal_summary(
             f"{left_out} tests of the whole engine ran on ArcadeDB only; "
             "`make test-full` runs them on Neo4j too"
         )
-    pool = config.stash.get(POOL, None)
-    if pool is None or pool.neo4j_problem is None:
+    problem = next(filter(None, map(_no_neo4j, terminalreporter.getreports("skipped"))), None)
+    if problem is None:
         return
     terminalreporter.section("NEO4J DID NOT RUN", sep="!", red=True, bold=True)
     terminalreporter.line(
         "The tests on Neo4j were left out: this run says nothing about it.", red=True, bold=True
     )
-    terminalreporter.line(f"Why: {pool.neo4j_problem}", red=True)
+    terminalreporter.line(f"Why: {problem}", red=True)
+
+
+def _is_worker(config: pytest.Config) -> bool:
+    """Whether this process runs tests for another one, which gathers the outcomes."""
+    return hasattr(config, "workerinput")
+
+
+def _no_neo4j(report: pytest.TestReport) -> str | None:
+    """Why there is no Neo4j, when a test was skipped for that."""
+    _, _, reason = report.longrepr
+    _, found, problem = str(reason).partition(NO_NEO4J)
+    return problem if found else None
 
 
 @pytest.fixture(scope="session")
-def server_pool(
-    tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
-) -> Iterator[ServerPool]:
+def server_pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerPool]:
     pool = ServerPool(tmp_path_factory.mktemp("servers"))
-    pytestconfig.stash[POOL] = pool
     yield pool
     pool.stop()
 
@@ -119,7 +133,7 @@ def graph_server(request: pytest.FixtureRequest, server_pool: ServerPool) -> Gra
     except NoNeo4jError as error:
         if os.environ.get("CI"):
             pytest.fail(f"CI needs a Neo4j: {error}", pytrace=False)
-        pytest.skip(f"NO NEO4J: {error}")
+        pytest.skip(f"{NO_NEO4J}{error}")
 
 
 @pytest.fixture

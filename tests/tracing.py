@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 MOST = 3
-OUTCOMES = pytest.StashKey[dict[str, dict[str, object]]]()
+_PROPERTY = "traces"
 
 
 def requirements_of(item: pytest.Item) -> list[str]:
@@ -29,26 +29,37 @@ def check_marks(items: list[pytest.Item]) -> None:
         raise pytest.UsageError(f"more than {MOST} requirements on one test: {', '.join(greedy)}")
 
 
-def record(item: pytest.Item, report: pytest.TestReport) -> None:
-    """Keep the worst outcome of a marked test's phases and variants."""
+def pass_on(item: pytest.Item) -> None:
+    """Let a test's reports carry its numbers, from the process that runs it to the one that
+    gathers the outcomes."""
     numbers = requirements_of(item)
-    decisive = report.when == "call" or report.outcome != "passed"
-    if not numbers or not decisive:
-        return
-    outcomes = item.config.stash.setdefault(OUTCOMES, {})
-    outcome = "xfailed" if hasattr(report, "wasxfail") else report.outcome
-    name = item.nodeid.split("[", 1)[0]
-    known = outcomes.setdefault(name, {"requirements": numbers, "outcome": outcome})
-    if outcome != "passed":
-        known["outcome"] = outcome
+    if numbers:
+        item.user_properties.append((_PROPERTY, numbers))
 
 
-def write_results(config: pytest.Config) -> None:
-    """Add this run's outcomes to the file ``TRACE_RESULTS`` names."""
-    target = os.environ.get("TRACE_RESULTS")
-    outcomes = config.stash.get(OUTCOMES, {})
-    if not target or not outcomes:
-        return
-    path = Path(target)
-    before = json.loads(path.read_text()) if path.exists() else {}
-    path.write_text(json.dumps({**before, **outcomes}, indent=1, sort_keys=True))
+class Outcomes:
+    """Keeps the outcomes of marked tests: a plugin of the process that gathers them."""
+
+    def __init__(self) -> None:
+        self._outcomes: dict[str, dict[str, object]] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep the worst outcome of a marked test's phases and variants."""
+        numbers = dict(report.user_properties).get(_PROPERTY)
+        decisive = report.when == "call" or report.outcome != "passed"
+        if not numbers or not decisive:
+            return
+        outcome = "xfailed" if hasattr(report, "wasxfail") else report.outcome
+        name = report.nodeid.split("[", 1)[0]
+        known = self._outcomes.setdefault(name, {"requirements": numbers, "outcome": outcome})
+        if outcome != "passed":
+            known["outcome"] = outcome
+
+    def pytest_sessionfinish(self) -> None:
+        """Add this run's outcomes to the file ``TRACE_RESULTS`` names."""
+        target = os.environ.get("TRACE_RESULTS")
+        if not target or not self._outcomes:
+            return
+        path = Path(target)
+        before = json.loads(path.read_text()) if path.exists() else {}
+        path.write_text(json.dumps({**before, **self._outcomes}, indent=1, sort_keys=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
@@ -63,7 +64,7 @@ class Periodic:
         if not failures:
             return self._interval
         doublings = min(failures - 1, _MOST_DOUBLINGS)
-        return min(self._interval, _FIRST_RETRY_SECONDS * 2**doublings)
+        return min(self._interval, math.ldexp(_FIRST_RETRY_SECONDS, doublings))
 
 
 class TaskPool:

@@ -45,7 +45,7 @@ async def test_what_goes_on_failing_is_tried_less_and_less_often(monkeypatch) ->
     with monkeypatch.context() as patch:
         patch.setattr(asyncio, "sleep", note)
         job.start()
-        while len(pauses) < 6:  # noqa: ASYNC110 - lets the job take a turn
+        while len(pauses) < 6:
             await sleep(0)
     await job.stop()
     assert pauses[:6] == [1, 2, 4, 8, 10, 10]
