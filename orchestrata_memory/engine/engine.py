@@ -211,6 +211,11 @@ class MemoryEngine(EngineLifecycle, IMemoryEngine):
         await self.parts.hot.mark_closed(session_id)
 
     async def settle(self, timeout_seconds: float = 60.0) -> bool:
-        """Wait until everything accepted so far is in cold; False when not in time."""
+        """Wait until everything accepted so far is in cold.
+
+        Returns:
+            False when it was not in time, or when a fault keeps anything from getting there for
+            ten seconds: what waits is safe, and goes on when the fault is over.
+        """
         self._ensure_running()
         return await self._settle(timeout_seconds)

@@ -23,7 +23,7 @@ from orchestrata_memory.interfaces import (
 )
 from orchestrata_memory.kernel import InProcessKernel
 from orchestrata_memory.models import MemoryClassification, SummarizationStrategy
-from tests.engine.conftest import VOLKS, As, engine_settings
+from tests.engine.conftest import VOLKS, As, engine_settings, until
 from tests.servers.graph import GraphServer
 from tests.servers.redis import RedisServer
 
@@ -192,8 +192,8 @@ async def test_the_engine_starts_without_the_graph_and_reaches_it_later(
             health = await engine.get_health()
             assert health.parts["cold"].status is not HealthStatus.HEALTHY
         finally:
-            clean_graph.start()
-        assert await engine.settle(100)
+            await asyncio.to_thread(clean_graph.start)
+        await until(engine.settle, 100)  # it gives up on a graph that takes long to get going
         assert set(await engine.parts.cold.get([entry.key])) == {entry.key}
 
 

@@ -202,7 +202,7 @@ async def test_with_the_graph_down_stores_go_on_and_arrive_later(
                 health = await engine.get_health()
                 assert health.status != "healthy"
             finally:
-                clean_graph.start()
+                await asyncio.to_thread(clean_graph.start)
             keys = [entry.key for entry in [before, *entries]]
 
             async def arrived() -> bool:

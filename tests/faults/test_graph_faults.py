@@ -97,7 +97,7 @@ async def test_the_graph_restarts_while_stores_go_on(lab: Lab, as_: As) -> None:
         await asyncio.to_thread(lab.graph.start)
         await asyncio.sleep(0.5)
         stop.set()
-    assert await engine.settle(120)
+    await until(engine.settle, 120)
     assert set(await engine.parts.cold.get(keys)) == set(keys)
     assert (await engine.parts.cold.counts())["all"] == len(keys)
 

@@ -68,8 +68,8 @@ class GraphServer(ABC):
 
     def answers(self) -> bool:
         try:
-            with self.driver() as driver:
-                driver.execute_query("RETURN 1", database_=self.database)
+            with self.driver() as driver, driver.session(database=self.database) as session:
+                session.run("RETURN 1").consume()  # not retried, unlike `execute_query`
         except (DriverError, Neo4jError, OSError):
             return False
         return True
