@@ -249,9 +249,19 @@ class EngineLifecycle(IComponent):
         await self._wired.closing.on_session_closed(event)
 
     async def _settle(self, timeout_seconds: float) -> bool:
-        await self._wired.favours.join()
-        await self.parts.audit.flush()
-        drained = await self._wired.worker.drain(timeout_seconds)
-        if drained:
+        deadline = time.monotonic() + timeout_seconds
+        written = await self._written(timeout_seconds)
+        drained = await self._wired.worker.drain(deadline - time.monotonic())
+        if drained and written:
             await self._wired.upkeep.drain_audit()
-        return drained
+        return drained and written
+
+    async def _written(self, timeout_seconds: float) -> bool:
+        """Wait for what is done after answers; False when it takes too long."""
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                await self._wired.favours.join()
+                await self.parts.audit.flush()
+        except TimeoutError:
+            return False
+        return True

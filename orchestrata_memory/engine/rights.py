@@ -10,9 +10,10 @@ from collections.abc import Sequence
 
 from orchestrata_memory.engine.delegating import Delegations
 from orchestrata_memory.engine.tiers import Tiers
-from orchestrata_memory.errors import MemoryNotFoundError
+from orchestrata_memory.errors import MemoryNotFoundError, MemoryValidationError
 from orchestrata_memory.governance.base import Decision
-from orchestrata_memory.models import MemoryRecord
+from orchestrata_memory.models import MemoryClassification, MemoryRecord
+from orchestrata_memory.summaries.keys import narrowest
 
 READ_RULE = "can_read_memory"
 
@@ -29,7 +30,7 @@ class ReadingRights:
         decision = await self._delegations.can_read(volk_id, record)
         if not decision.allowed or not record.sources:
             return decision
-        located = await self._tiers.locate_many(record.sources)
+        located = await self._tiers.locate_many_to_read(record.sources)
         for key, version in zip(record.sources, record.source_versions, strict=True):
             source = located.get(key)
             if source is None or source.record.version != version:
@@ -55,6 +56,19 @@ class ReadingRights:
         if decision is None:
             raise MemoryNotFoundError(record.key)
         return decision
+
+    async def check_width(self, record: MemoryRecord, wanted: MemoryClassification) -> None:
+        """Refuse a stored summary a classification that opens what its sources keep closed.
+
+        Raises:
+            MemoryValidationError: It is wider than that of a source.
+        """
+        sources = (await self._tiers.locate_many_to_read(record.sources)).values()
+        allowed = narrowest([wanted, *(source.record.classification for source in sources)])
+        if allowed is not wanted:
+            raise MemoryValidationError(
+                "classification", f"of this summary can be {allowed} at most, as its sources are"
+            )
 
     async def readable(self, volk_id: str, records: Sequence[MemoryRecord]) -> list[MemoryRecord]:
         """Those of the records that the Volk may read, in order."""

@@ -46,13 +46,26 @@ class Tiers:
         Raises:
             MemoryUnavailableError: Hot is down; or cold is, and only it can know.
         """
-        return (await self.locate_many([key])).get(key)
+        found, missing = _split([key], await self._hot.read([key]))
+        if not missing:
+            return found.get(key)
+        return await self._get_from_cold(key, with_vector=False)
 
-    async def locate_many(self, keys: Sequence[str]) -> dict[str, Located]:
-        """The newest versions of those of the keys that live."""
-        states = await self._hot.read(keys)
-        found, missing = _split(keys, states)
-        for key, record in (await self._cold.get(missing)).items() if missing else ():
+    async def locate_many_to_read(self, keys: Sequence[str]) -> dict[str, Located]:
+        """As `locate_to_read`; keys of which nothing can be said are left out.
+
+        Raises:
+            MemoryUnavailableError: Cold is down, and only it can know.
+        """
+        try:
+            found, missing = _split(keys, await self._hot.read(keys))
+            records = await self._cold.get(missing) if missing else {}
+        except MemoryUnavailableError as error:
+            if error.part != HOT_TIER:
+                raise
+            found, records = {}, await self._cold.get(keys)
+            records = {key: one for key, one in records.items() if self._current(one)}
+        for key, record in records.items():
             found[key] = Located(record=record, tier="cold")
         return found
 
@@ -120,8 +133,10 @@ class Tiers:
         return not deleted and record.version >= self._index.known_version(record.key)
 
     async def vectors(self, keys: Sequence[str]) -> dict[str, StoredVector]:
-        """Vectors of the keys from whichever tier has them; of the graph only while it is up."""
-        vectors = await self._hot.vectors(keys)
+        """Vectors of the keys from whichever tier has them and is up."""
+        vectors: dict[str, StoredVector] = {}
+        with suppress(MemoryUnavailableError):
+            vectors.update(await self._hot.vectors(keys))
         missing = [key for key in keys if key not in vectors]
         if missing:
             with suppress(MemoryUnavailableError):

@@ -11,8 +11,8 @@ from orchestrata_memory.engine.background import Periodic
 from orchestrata_memory.engine.census_taking import CensusTaker
 from orchestrata_memory.engine.delegating import Delegations
 from orchestrata_memory.engine.migrating import Migrator
+from orchestrata_memory.engine.model_check import ModelCheck
 from orchestrata_memory.engine.vectorizing import Vectorizer
-from orchestrata_memory.errors import MemoryConfigurationError
 from orchestrata_memory.hot.base import HotStore
 
 _AUDIT_INTERVAL_SECONDS = 1.0
@@ -40,7 +40,7 @@ class Upkeep:
         worker: WorkerSettings,
         audit: AuditSettings,
         clock: Callable[[], datetime],
-        replace_model: bool,
+        model_check: ModelCheck,
     ) -> None:
         self._hot = hot
         self._cold = cold
@@ -50,7 +50,7 @@ class Upkeep:
         self._delegations = delegations
         self._census = census
         self._reached = False
-        self._replace_model = replace_model
+        self._model_check = model_check
         interval = worker.sweep_interval_seconds
         self._jobs = [
             Periodic("sweep", self._sweep, interval),
@@ -86,26 +86,10 @@ class Upkeep:
         """Connect to the graph where that has not succeeded yet, and take over what it knows."""
         if not self._reached:
             await self._cold.open()
-            await self._check_model()
+            await self._model_check.run()
             await self._delegations.restore()
             self._reached = True
         await self._census.begin()
-
-    async def _check_model(self) -> None:
-        """Two models that took turns would embed the whole graph again and again.
-
-        Raises:
-            MemoryConfigurationError: Vectors of another model are stored.
-        """
-        stored = await self._cold.embedding_models()
-        others = {name: count for name, count in stored.items() if name != self._vectorizer.model}
-        if others and not self._replace_model:
-            told = ", ".join(f"{count} by {name}" for name, count in sorted(others.items()))
-            raise MemoryConfigurationError(
-                f"embedding.model: the graph holds vectors of another model ({told}) than "
-                f"{self._vectorizer.model}: configure that model, or set "
-                "embedding.replace_model: true to have everything embedded anew"
-            )
 
     async def _sweep(self) -> None:
         await self._hot.sweep()
@@ -116,6 +100,8 @@ class Upkeep:
 
     async def _embed_missing(self) -> None:
         """Embed what cold has no vector of, each once; what fails keeps nobody else waiting."""
+        if not self._model_check.passed:
+            return
         failed: set[tuple[str, int]] = set()
         tried: set[tuple[str, int]] = set()
         while True:

@@ -11,6 +11,7 @@ from orchestrata_memory.engine.census_taking import CensusTaker
 from orchestrata_memory.engine.changing import Changer
 from orchestrata_memory.engine.doorway import Clock, Doorway
 from orchestrata_memory.engine.migrating import Migrator
+from orchestrata_memory.engine.model_check import ModelCheck
 from orchestrata_memory.engine.notices import Notices
 from orchestrata_memory.engine.operations.closing import Closing
 from orchestrata_memory.engine.operations.gathering import Gatherer
@@ -66,6 +67,9 @@ def wire(
     rights = ReadingRights(tiers, delegations)
     doorway = Doorway(parts.audit, notices, ensure_running, clock)
     vectorizer = Vectorizer(parts.embedder, late_interaction=settings.embedding.late_interaction)
+    model_check = ModelCheck(
+        cold, parts.embedder.model_name, replace=settings.embedding.replace_model
+    )
     changer = Changer(hot, cold, tiers, parts.index)
     promoter = Promoter(hot, cold, vectorizer)
     migrator = Migrator(hot, cold, notices, settings.worker)
@@ -140,7 +144,9 @@ def wire(
             settings=settings,
         ),
         closing=Closing(doorway=doorway, governance=governance, migrator=migrator),
-        worker=WriteBehind(hot, cold, vectorizer, parts.analyzer, settings.worker),
+        worker=WriteBehind(
+            hot, cold, vectorizer, parts.analyzer, settings.worker, model_check=model_check
+        ),
         upkeep=Upkeep(
             hot=hot,
             cold=cold,
@@ -151,7 +157,7 @@ def wire(
             worker=settings.worker,
             audit=settings.audit,
             clock=clock,
-            replace_model=settings.embedding.replace_model,
+            model_check=model_check,
         ),
         warm_up=WarmUp(parts, language=settings.search.language),
         favours=favours,

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from uuid import uuid4
 
 from orchestrata_memory.cold.base import ColdStore
+from orchestrata_memory.engine.trail import OWNER
 from orchestrata_memory.hot.base import HotStore, OutboxKind, OutboxRecord, VersionConflictError
 from orchestrata_memory.models import SYSTEM_VOLK, AuditRecord, MemoryRecord
 
@@ -43,10 +44,13 @@ class Withdrawer:
         ]
 
     async def withdraw(self, summaries: list[MemoryRecord]) -> None:
-        """Write their tombstones; what was withdrawn already is left alone."""
+        """Write their tombstones; what was withdrawn already is left alone.
+
+        A full outbox does not hold them up: the worker that makes room in it waits for them.
+        """
         for summary in summaries:
             with suppress(VersionConflictError):
-                await self._hot.tombstone(summary, _record(summary))
+                await self._hot.tombstone(summary, _record(summary), bounded=False)
 
 
 def _version_of(summary: MemoryRecord, source: str) -> int:
@@ -63,6 +67,6 @@ def _record(summary: MemoryRecord) -> AuditRecord:
         key=summary.key,
         rule="",
         outcome="allowed",
-        detail=f"owner={summary.volk_id}",
+        detail=f"{OWNER}{summary.volk_id}",
         at=datetime.now(UTC),
     )

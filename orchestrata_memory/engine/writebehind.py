@@ -24,6 +24,7 @@ from uuid import uuid4
 from orchestrata_memory.cold.base import ColdStore
 from orchestrata_memory.config.settings import WorkerSettings
 from orchestrata_memory.engine.background import cancel_and_wait, describe
+from orchestrata_memory.engine.model_check import ModelCheck
 from orchestrata_memory.engine.outbox_batch import OutboxBatch
 from orchestrata_memory.engine.vectorizing import Vectorizer
 from orchestrata_memory.engine.withdrawing import Withdrawer
@@ -62,6 +63,8 @@ class WriteBehind:
         vectorizer: Vectorizer,
         analyzer: TextAnalyzer,
         settings: WorkerSettings,
+        *,
+        model_check: ModelCheck,
     ) -> None:
         self._hot = hot
         self._cold = cold
@@ -69,6 +72,7 @@ class WriteBehind:
         self._vectorizer = vectorizer
         self._analyzer = analyzer
         self._settings = settings
+        self._model_check = model_check
         self._consumer = uuid4().hex
         self._staged: asyncio.Queue[_Staged] = asyncio.Queue(maxsize=_STAGED_BATCHES)
         self._turns = asyncio.Semaphore(1 if _processors() <= _FEW_PROCESSORS else 2)
@@ -189,15 +193,18 @@ class WriteBehind:
         batch, vectors = await self._staged.get()
         failed = await self._insist(_WRITE, lambda: self._apply(batch, vectors))
         await self._insist(_WRITE, lambda: self._hot.confirm(batch.confirmations(failed)))
-        await self._bury_hopeless(batch, failed)
-        self._in_flight.difference_update(record.outbox_id for record in batch.records)
+        try:
+            await self._bury_hopeless(batch, failed)
+        finally:  # what is left is delivered again
+            self._in_flight.difference_update(record.outbox_id for record in batch.records)
 
     async def _apply(self, batch: OutboxBatch, vectors: dict[str, StoredVector]) -> dict[str, str]:
-        writes = await batch.writes(self._analyzer, vectors)
-        stale = await self._withdrawer.find(batch.newest)
+        # late embedding makes up for vectors that may not be written yet
+        writes = await batch.writes(self._analyzer, vectors if self._model_check.passed else {})
+        # first, as what is deleted no longer names its summaries
+        await self._withdrawer.withdraw(await self._withdrawer.find(batch.newest))
         async with self._turns:
             failed = dict(await self._cold.apply(writes)) if writes else {}
-        await self._withdrawer.withdraw(stale)
         if batch.delegations:
             await self._cold.put_delegations(batch.delegations)
         return failed

@@ -225,10 +225,18 @@ class HotStore(Protocol):
         audit: AuditRecord,
         *,
         withdrawals: Sequence[Withdrawal] = (),
+        bounded: bool = True,
     ) -> None:
         """Delete `record`: a tombstone of version ``record.version + 1``, all copies dropped.
 
+        Args:
+            record: The newest version.
+            audit: Written in the same step.
+            withdrawals: Stored summaries that fall with it.
+            bounded: Refuse it where the outbox is full.
+
         Raises:
+            MemoryBackpressureError: The outbox is full.
             VersionConflictError: The newest version known to hot is not ``record.version``.
         """
         ...

@@ -25,6 +25,9 @@ from orchestrata_memory.models import AuditRecord, Delegation, MemoryRecord
 CLAIM_MS = 60_000
 _SHARING = frozenset({"share", "unshare"})
 
+_NO_LIMIT = 2**53
+"""More records than any outbox holds, and exact in Lua."""
+
 
 class Writes(HotPart):
     """Everything that changes memories and delegations.
@@ -88,12 +91,13 @@ class Writes(HotPart):
         audit: AuditRecord,
         *,
         withdrawals: Sequence[Withdrawal] = (),
+        bounded: bool = True,
     ) -> None:
         """Delete a memory; see `HotStore.tombstone`."""
         operation = self._operation(record, audit, kind="delete")
         operation["expected"] = record.version
         operation["withdrawals"] = _withdrawn(withdrawals)
-        operation["limit"] = self._extended_limit()
+        operation["limit"] = self._extended_limit() if bounded else _NO_LIMIT
         await self._write("tombstone", record.key, codec.dump_json(operation))
 
     async def put_delegation(self, delegation: Delegation, audit: AuditRecord) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from orchestrata_memory.cold.base import ColdPut, ColdWrite
 from orchestrata_memory.config.settings import WorkerSettings
 from orchestrata_memory.container import build_engine
 from orchestrata_memory.engine.engine import MemoryEngine
+from orchestrata_memory.engine.operations import searching
 from orchestrata_memory.errors import MemoryUnavailableError
 from orchestrata_memory.interfaces import SystemEvent
 from orchestrata_memory.models import SYSTEM_VOLK, KeyState, MemoryScope
@@ -252,3 +253,30 @@ async def test_a_session_that_another_engine_moves_is_looked_at_every_time(
             assert len(asked) >= number
     await migrator.retry_closed()
     assert (await hot.read([entry.key]))[entry.key].record is None
+
+
+async def test_a_wide_search_brings_back_the_best_and_notes_each_match_once(
+    engine: MemoryEngine, as_: As, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(searching, "_MOST_PROMOTED", 2)
+    noted: list[int] = []
+    record_matches = engine.parts.hot.record_matches
+
+    async def counting(scores: Mapping[str, Mapping[str, float]]) -> None:
+        noted.append(sum(map(len, scores.values())))
+        await record_matches(scores)
+
+    monkeypatch.setattr(engine.parts.hot, "record_matches", counting)
+    for number in range(6):
+        with as_(session_id=f"old-{number}"):
+            await engine.store(f"falcon number{number}")
+    with as_():
+        await engine.search("falcon", min_similarity=0)
+        await engine._wired.favours.join()
+        assert noted == [12]  # each for the reader's session and for its own
+        for number in range(6):
+            await engine.close_session(f"old-{number}")
+        found = await engine.search("falcon", min_similarity=0)
+        await engine._wired.favours.join()
+        states = await engine.parts.hot.read([entry.key for entry in found])
+    assert [states[entry.key].replica for entry in found] == [True, True, *[False] * 4]

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
 import pytest
 
 from orchestrata_memory.engine.engine import MemoryEngine
-from orchestrata_memory.errors import MemoryAccessDeniedError, MemoryValidationError
+from orchestrata_memory.engine.operations import reading
+from orchestrata_memory.errors import (
+    MemoryAccessDeniedError,
+    MemoryNotFoundError,
+    MemoryValidationError,
+)
+from orchestrata_memory.hot import keys as names
 from orchestrata_memory.interfaces import CXPPacket
 from orchestrata_memory.models import (
     AuditRecord,
@@ -22,6 +28,13 @@ from tests.engine.conftest import As, RecordingKernel
 pytestmark = pytest.mark.servers
 
 SECRET = "the falcon lands at dawn near the harbour"
+
+
+class NoOffset(tzinfo):
+    """A time zone that does not say where it is."""
+
+    def utcoffset(self, moment: datetime | None) -> None:
+        return None
 
 
 async def by_retrieve(engine: MemoryEngine, key: str) -> bool:
@@ -300,7 +313,7 @@ async def test_a_delegation_expires(engine: MemoryEngine, as_: As) -> None:
         with pytest.raises(MemoryValidationError, match="future"):
             await engine.delegate("ENG:GAMMA", expires_at=past)
         naive = datetime(2100, 1, 1)  # noqa: DTZ001
-        with pytest.raises(MemoryValidationError, match="aware"):
+        with pytest.raises(MemoryValidationError, match="time zone"):
             await engine.delegate("ENG:GAMMA", expires_at=naive)
 
 
@@ -363,3 +376,44 @@ async def test_a_delegation_is_audited_with_whom(engine: MemoryEngine, as_: As) 
     pending = [record for _, record in await engine.parts.hot.pending_audit(100)]
     told = [record.detail for record in pending if record.operation in {"delegate", "revoke"}]
     assert told == ["delegate=ENG:GAMMA", "delegate=ENG:GAMMA"]
+
+
+@pytest.mark.traces("REQ-010-047", "REQ-010-045")
+async def test_the_trail_of_a_deleted_key_stays_its_owners(
+    engine: MemoryEngine, as_: As, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To ask for a key that is gone is allowed, noted, and makes nobody its owner."""
+    monkeypatch.setattr(reading, "_LEAST_TRAIL", 3)
+    with as_("ENG:ALPHA"):
+        entry = await engine.store("a secret of alpha's")
+        await engine.share(entry.key, "ENG:GAMMA")
+        assert await engine.delete(entry.key)
+        assert await engine.settle()
+    await engine.parts.hot._redis.command("DEL", names.pointer(entry.key))  # as after ten minutes
+    with as_("ENG:BETA"):
+        for _ in range(4):
+            assert not await engine.delete(entry.key)
+        with pytest.raises(MemoryNotFoundError):
+            await engine.share(entry.key, "ENG:GAMMA")
+        assert await engine.settle()
+        with pytest.raises(MemoryAccessDeniedError):
+            await engine.audit_trail(entry.key)
+    with as_("ENG:ALPHA"):
+        trail = await engine.audit_trail(entry.key)
+    assert {"store", "share", "delete"} <= {record.operation for record in trail}
+
+
+@pytest.mark.parametrize(
+    "expires_at",
+    [
+        datetime.max.replace(tzinfo=timezone(timedelta(hours=-5))),
+        datetime(2100, 1, 1, tzinfo=NoOffset()),
+        datetime(2100, 1, 1),  # noqa: DTZ001 - what is refused
+        "2100-01-01",
+    ],
+)
+async def test_an_expiry_that_is_no_moment_is_refused(
+    engine: MemoryEngine, as_: As, expires_at: datetime
+) -> None:
+    with as_(), pytest.raises(MemoryValidationError, match="expires_at"):
+        await engine.delegate("ENG:BETA", expires_at=expires_at)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from orchestrata_memory.container import build_engine
 from orchestrata_memory.engine.engine import MemoryEngine
 from orchestrata_memory.engine.operations import injecting
 from orchestrata_memory.errors import (
     MemoryAccessDeniedError,
+    MemoryBackpressureError,
     MemoryNotFoundError,
     MemoryUnavailableError,
     MemoryValidationError,
@@ -17,11 +23,14 @@ from orchestrata_memory.interfaces import CXPPacket
 from orchestrata_memory.models import (
     InjectionStrategy,
     MemoryClassification,
+    MemoryRecord,
     MemoryScope,
     SummarizationStrategy,
 )
 from orchestrata_memory.tokens.registry import CounterRegistry
-from tests.engine.conftest import As, RecordingKernel, until
+from tests.engine.conftest import As, RecordingKernel, engine_settings, until
+from tests.servers.graph import GraphServer
+from tests.servers.redis import RedisServer
 
 pytestmark = pytest.mark.servers
 
@@ -33,6 +42,16 @@ NOTES = [
     "Password hashes use argon2 with a per-user salt.",
     "The night train to Vienna leaves at ten past nine.",
 ]
+
+
+async def fill(engine: MemoryEngine) -> None:
+    """Store until the outbox is full, and delete until there is no room for that either."""
+    stored: list[str] = []
+    with suppress(MemoryBackpressureError):
+        while len(stored) < 100:
+            stored.append((await engine.store(f"note {len(stored)}")).key)
+    for key in stored:
+        await engine.delete(key)
 
 
 async def store_notes(engine: MemoryEngine) -> list[str]:
@@ -277,3 +296,76 @@ async def test_stored_summaries_do_not_crowd_memories_out_of_an_injection(
     with as_(session_id="new", project_id="p"):
         result = await engine.inject(CXPPacket(), "The crane lifts forty tonnes.")
     assert result.summary.source_keys == (note.key,)
+
+
+async def test_a_withdrawal_that_failed_is_made_up_for(
+    engine: MemoryEngine, as_: As, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The graph must still name the summaries of a source when the worker tries again."""
+    with as_():
+        keys = await store_notes(engine)
+        summary = await engine.store_summary("s-1")
+        assert summary is not None
+        await engine.close_session("s-1")
+        hot, cold = engine.parts.hot, engine.parts.cold
+        await hot._redis.command("DEL", *(names.summaries(key) for key in keys))
+        tombstone = hot.tombstone
+        refusals = iter([MemoryUnavailableError("Redis", "it is away")])
+
+        async def away(keys: object) -> dict[str, list[object]]:
+            raise MemoryUnavailableError("the graph", "it is away")
+
+        async def failing_once(record: MemoryRecord, *args: Any, **kwargs: Any) -> None:
+            if record.key == summary.key and (refusal := next(refusals, None)):
+                raise refusal
+            await tombstone(record, *args, **kwargs)
+
+        monkeypatch.setattr(hot, "tombstone", failing_once)
+        with monkeypatch.context() as patch:
+            patch.setattr(cold, "summaries_of", away)
+            await engine.delete(keys[0])
+
+        async def withdrawn() -> bool:
+            return not await cold.get([summary.key])
+
+        await until(withdrawn)
+
+
+async def test_a_full_outbox_does_not_hold_up_what_makes_room_in_it(
+    clean_redis: RedisServer, clean_graph: GraphServer, tmp_path: Path, as_: As
+) -> None:
+    settings = engine_settings(clean_redis, clean_graph, tmp_path, worker={"outbox_limit": 20})
+    async with build_engine(settings) as engine:
+        hot, cold = engine.parts.hot, engine.parts.cold
+        apply, summaries_of = cold.apply, cold.summaries_of
+
+        async def away(*_: object) -> Any:
+            raise MemoryUnavailableError("the graph", "it is away")
+
+        with as_():
+            source = await engine.store("The harbour crane lifts forty tonnes.")
+            summary = await engine.store_summary("s-1")
+            assert summary is not None
+            await engine.close_session("s-1")
+            await hot._redis.command("DEL", names.summaries(source.key))
+            cold.apply, cold.summaries_of = away, away
+            await engine.update(source.key, content="It lifts fifty.")
+            with pytest.raises(MemoryBackpressureError):
+                await fill(engine)
+            cold.apply, cold.summaries_of = apply, summaries_of
+            await until(engine.settle, 60)
+            assert not await cold.get([summary.key])
+
+
+@pytest.mark.traces("REQ-010-049")
+async def test_a_summary_is_never_opened_wider_than_its_sources(
+    engine: MemoryEngine, as_: As
+) -> None:
+    with as_():
+        await store_notes(engine)
+        summary = await engine.store_summary("s-1")
+        assert summary is not None
+        assert summary.classification is MemoryClassification.PRIVATE
+        with pytest.raises(MemoryValidationError, match=r"classification.*private"):
+            await engine.update(summary.key, classification=MemoryClassification.SHARED)
+        assert await engine.retrieve(summary.key) == summary

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from orchestrata_memory.cold.base import ColdPut, ColdWrite
+from orchestrata_memory.config.settings import WorkerSettings
 from orchestrata_memory.container import build_engine
 from orchestrata_memory.engine import writebehind
-from tests.engine.conftest import As, engine_settings
+from orchestrata_memory.engine.engine import MemoryEngine
+from orchestrata_memory.errors import MemoryUnavailableError
+from tests.engine.conftest import As, engine_settings, until
 from tests.servers.graph import GraphServer
 from tests.servers.redis import RedisServer
 
@@ -70,3 +74,43 @@ async def test_few_processors_are_left_one_for_those_who_wait(
         assert (await engine.parts.cold.get(keys)).keys() == set(keys)
         assert (await engine.parts.cold.vectors(keys)).keys() == set(keys)
     assert busy.most == at_once
+
+
+async def test_a_record_that_could_not_be_buried_is_delivered_again(
+    engine: MemoryEngine, as_: As, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hot, cold, worker = engine.parts.hot, engine.parts.cold, engine._wired.worker
+    bury, apply = hot.bury, cold.apply
+    faults = iter([MemoryUnavailableError("Redis", "it is away")])
+    refusing = True
+
+    async def failing_once(*arguments: Any) -> None:
+        if fault := next(faults, None):
+            raise fault
+        await bury(*arguments)
+
+    async def refuse(writes: Sequence[ColdWrite]) -> Mapping[str, str]:
+        if not refusing:
+            return await apply(writes)
+        return {
+            write.record.key if isinstance(write, ColdPut) else write.key: "no" for write in writes
+        }
+
+    monkeypatch.setattr(hot, "bury", failing_once)
+    monkeypatch.setattr(cold, "apply", refuse)
+    monkeypatch.setattr(
+        worker, "_settings", WorkerSettings(max_deliveries=1, takeover_idle_seconds=0.5)
+    )
+    with as_():
+        entry = await engine.store("refused at first")
+
+        async def tried() -> bool:
+            return worker.last_error is not None
+
+        await until(tried)
+        refusing = False
+
+        async def arrived() -> bool:
+            return set(await cold.get([entry.key])) == {entry.key}
+
+        await until(arrived)

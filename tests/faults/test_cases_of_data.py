@@ -546,3 +546,33 @@ async def test_an_accepted_ttl_is_applied_and_reading_never_shortens_it(lab: Lab
             await engine.search("harbour", min_similarity=0)
             await engine._wired.favours.join()
             assert raw.ttl(replica) > 4900
+
+
+@pytest.mark.traces("REQ-010-038")
+async def test_a_graph_that_comes_late_is_asked_for_its_model_all_the_same(
+    lab: Lab, as_: As
+) -> None:
+    first = lab.container()
+    use_model(first, MoodyModel(name="old"))
+    engine = await lab.start(first)
+    with as_():
+        for number in range(3):
+            await engine.store(f"note number{number}")
+        assert await engine.settle()
+        await engine.stop()
+        proxy = await lab.proxy_graph()
+        await proxy.refuse()
+        late = lab.container(graph=proxy, worker={"sweep_interval_seconds": 0.3})
+        use_model(late, MoodyModel(name="new"))
+        engine = await lab.start(late)
+        await proxy.heal()
+
+        async def told() -> bool:
+            return "replace_model" in (await engine.get_health()).parts["upkeep"].message
+
+        await until(told)
+        entry = await engine.store("a note by the new one")
+        assert await engine.settle()
+        await asyncio.sleep(1)  # late embedding has had its turns
+        assert set(await engine.parts.cold.get([entry.key])) == {entry.key}
+        assert await engine.parts.cold.embedding_models() == {"old": 3}

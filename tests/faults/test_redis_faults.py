@@ -14,7 +14,7 @@ import pytest
 from orchestrata_memory.engine.engine import MemoryEngine
 from orchestrata_memory.errors import MemoryEngineError, MemoryUnavailableError
 from orchestrata_memory.hot import keys as names
-from orchestrata_memory.interfaces import HealthStatus
+from orchestrata_memory.interfaces import CXPPacket, HealthStatus
 from orchestrata_memory.models import KeyState
 from tests.engine.conftest import As
 from tests.faults.conftest import Lab, until
@@ -76,9 +76,22 @@ async def test_reads_go_on_from_the_graph_while_redis_is_away(lab: Lab, as_: As)
         assert await engine.delete(gone.key)
         assert await engine.settle()
         assert await engine.search("harbour", min_similarity=0)
+        with as_(session_id="s-0"):
+            source = await engine.store("the crane lifts forty tonnes")
+            summary = await engine.store_summary("s-0")
+            assert summary is not None
+            await engine.close_session("s-0")
+            assert await engine.settle()
         await proxy.refuse()
+        assert await engine.retrieve(summary.key) == summary
+        lineage = await engine.lineage(summary.key)
+        assert [one.entry.key for one in lineage.sources] == [source.key]
+        assert {one.entry.key for one in await engine.related(summary.key)} >= {source.key}
+        assert set((await engine.summarize("s-0")).source_keys) == {source.key}
+        injected = await engine.inject(CXPPacket(), "crane")
+        assert source.key in injected.summary.source_keys
         assert await engine.retrieve(entry.key) == entry
-        assert [e.key for e in await engine.search("harbour dawn", min_similarity=0)] == [entry.key]
+        assert (await engine.search("harbour dawn", min_similarity=0))[0].key == entry.key
         assert [e.key for e in await engine.find(tags=["t"])] == [entry.key]
         for refused in (
             engine.store("x"),

@@ -9,6 +9,7 @@ from orchestrata_memory.engine.doorway import Doorway
 from orchestrata_memory.engine.notices import Notices
 from orchestrata_memory.engine.rights import READ_RULE, ReadingRights
 from orchestrata_memory.engine.tiers import Tiers
+from orchestrata_memory.engine.trail import last_owner
 from orchestrata_memory.errors import (
     MemoryNotFoundError,
     MemoryValidationError,
@@ -21,9 +22,9 @@ from orchestrata_memory.models.validation import check_identifier, check_limit
 
 AUDIT_RULE = "can_read_audit"
 MAX_DEPTH = 5
-_OWNERS_DO = frozenset({"store", "update", "delete", "share", "unshare"})
 _LINEAGE_LEVELS = 10
 _LEAST_TRAIL = 100
+_WHOLE_TRAIL = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +112,7 @@ class Reading:
     async def _reached(self, volk_id: str, key: str, depth: int, limit: int) -> list[RelatedMemory]:
         readable = await self._governance.readable(volk_id)
         found = await self._cold.related(key, depth=depth, limit=limit, readable=readable)
-        newest = await self._tiers.locate_many([item.record.key for item in found])
+        newest = await self._tiers.locate_many_to_read([item.record.key for item in found])
         results: list[RelatedMemory] = []
         for item in found:
             located = newest.get(item.record.key)
@@ -150,7 +151,7 @@ class Reading:
     async def _lineage_of(self, volk_id: str, record: MemoryRecord, levels: int) -> MemoryLineage:
         sources: list[MemoryLineage] = []
         if record.sources and levels > 0:
-            located = await self._tiers.locate_many(record.sources)
+            located = await self._tiers.locate_many_to_read(record.sources)
             found = [located[key].record for key in record.sources if key in located]
             sources = [
                 await self._lineage_of(volk_id, source, levels - 1)
@@ -169,14 +170,14 @@ class Reading:
         for record in await self._cold.audit_of(key, limit=max(limit, _LEAST_TRAIL)):
             records[record.audit_id] = record
         trail = sorted(records.values(), key=lambda record: (record.at, record.audit_id))
-        owner = await self._owner(key, trail)
+        owner = await self._owner_of(key, trail)
         await self._doorway.require(
             call, await self._governance.can_audit(call.volk_id, owner, key)
         )
         await self._doorway.note(call, AUDIT_RULE)
         return trail[-limit:]
 
-    async def _owner(self, key: str, trail: list[AuditRecord]) -> str | None:
+    async def _owner_of(self, key: str, trail: list[AuditRecord]) -> str | None:
         """Who owns the key, or owned it before it was deleted."""
         state = (await self._hot.read([key]))[key]
         if state.owner is not None:
@@ -184,11 +185,8 @@ class Reading:
         located = await self._tiers.locate(key)
         if located is not None:
             return located.record.volk_id
-        # A delete is the owner's own, and the last thing that was done to the key.
-        owners = (
-            r for r in reversed(trail) if r.operation in _OWNERS_DO and r.outcome == "allowed"
-        )
-        return next((record.volk_id for record in owners), None)
+        # whoever asks for a key that is gone is on record too, however often
+        return last_owner(trail) or last_owner(await self._cold.audit_of(key, limit=_WHOLE_TRAIL))
 
     async def _readable_or_none(self, volk_id: str, key: str) -> MemoryRecord | None:
         located = await self._tiers.locate_to_read(key)

@@ -29,6 +29,9 @@ from orchestrata_memory.retrieval.search import SearchHit, SearchOutcome, Search
 TagMatch = Literal["all", "any"]
 _MAX_FIND_TAGS = 64
 
+_MOST_PROMOTED = 50
+"""Cold matches of one search that are copied to hot, the best ones: each takes memory there."""
+
 
 class Searching:
     """Operations that look for memories by what they say or are.
@@ -123,12 +126,15 @@ class Searching:
         """Note the matches, and bring cold ones back, after the caller has its answer."""
         cold = [hit.record for hit in hits if hit.tier == "cold"]
         if cold and self._promote:
-            self._favours.spawn(self._promote_all(session_id, cold))
+            self._favours.spawn(self._promote_all(session_id, cold[:_MOST_PROMOTED]))
         scores = {hit.record.key: hit.score for hit in hits if hit.tier == "hot"}
         # A replica's score stands with the reader's session, an entry's with its own.
         if scores:
-            sessions = {session_id, *(hit.record.session_id for hit in hits)}
-            self._favours.spawn(self._hot.record_matches(dict.fromkeys(sessions, scores)))
+            matches: dict[str, dict[str, float]] = {}
+            for hit in hits:
+                if hit.tier == "hot":
+                    matches.setdefault(hit.record.session_id, {})[hit.record.key] = hit.score
+            self._favours.spawn(self._hot.record_matches({**matches, session_id: scores}))
 
     async def _promote_all(self, session_id: str, records: Sequence[MemoryRecord]) -> None:
         await self._promoter.promote(session_id, records)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from orchestrata_memory.engine.changing import Changer
 from orchestrata_memory.engine.delegating import Delegations
@@ -13,7 +13,7 @@ from orchestrata_memory.engine.rights import ReadingRights
 from orchestrata_memory.errors import MemoryNotFoundError, MemoryValidationError
 from orchestrata_memory.governance.base import Decision, Governance
 from orchestrata_memory.models import AuditRecord, Delegation, MemoryEntry, MemoryRecord
-from orchestrata_memory.models.validation import check_identifier
+from orchestrata_memory.models.validation import check_identifier, check_time
 
 SHARE_RULE = "can_share_memory"
 UNSHARE_RULE = "can_update_memory"
@@ -135,8 +135,7 @@ def _with_readers(record: MemoryRecord, readers: set[str], now: datetime) -> Mem
 def _checked_expiry(expires_at: datetime | None, now: datetime) -> datetime | None:
     if expires_at is None:
         return None
-    if not isinstance(expires_at, datetime) or expires_at.tzinfo is None:
-        raise MemoryValidationError("expires_at", "must be an aware datetime")
-    if expires_at <= now:
+    expires = check_time(expires_at, "expires_at")
+    if expires <= now:
         raise MemoryValidationError("expires_at", "must lie in the future")
-    return expires_at.astimezone(UTC)
+    return expires

@@ -13,6 +13,7 @@ from orchestrata_memory.engine.drafting import Draft
 from orchestrata_memory.engine.notices import Notices
 from orchestrata_memory.engine.rights import ReadingRights
 from orchestrata_memory.engine.storing import Inserter
+from orchestrata_memory.engine.trail import OWNER
 from orchestrata_memory.errors import MemoryNotFoundError, MemoryValidationError
 from orchestrata_memory.governance.base import Governance
 from orchestrata_memory.interfaces import Topic
@@ -132,6 +133,7 @@ class Writing:
             wanted = draft.classification or current.classification
             if wanted is not current.classification:
                 detail = f"classification={current.classification}->{wanted}"
+                await self._rights.check_width(current, wanted)
                 await self._permit_classification(call, wanted, detail)
             replaced.append(current.content)
             return draft.next_version(current, counter, call.at), call.record(
@@ -154,7 +156,7 @@ class Writing:
             await self._doorway.require(
                 call, await self._governance.can_delete(call.volk_id, current)
             )
-            return call.record(DELETE_RULE, detail=f"owner={current.volk_id}")
+            return call.record(DELETE_RULE, detail=f"{OWNER}{current.volk_id}")
 
         removed = await self._changer.remove(key, decide)
         if removed is None:
