@@ -77,10 +77,18 @@ class Upkeep:
         return {job.name: job.last_error for job in self._jobs if job.last_error is not None}
 
     async def drain_audit(self) -> None:
-        """Move audit records from the stream to cold until none is left."""
-        while pending := await self._hot.pending_audit(_BATCH):
-            await self._cold.append_audit([record for _, record in pending])
-            await self._hot.drained_audit([stream_id for stream_id, _ in pending])
+        """Move the audit records that are in the stream now to cold.
+
+        What arrives meanwhile is left for the next time: one transaction for each of them would
+        keep the event loop and the graph busy as long as there is any traffic.
+        """
+        count = _BATCH
+        while count == _BATCH:
+            pending = await self._hot.pending_audit(_BATCH)
+            if pending:
+                await self._cold.append_audit([record for _, record in pending])
+                await self._hot.drained_audit([stream_id for stream_id, _ in pending])
+            count = len(pending)
 
     async def reach_graph(self) -> None:
         """Connect to the graph where that has not succeeded yet, and take over what it knows."""

@@ -16,6 +16,7 @@ from orchestrata_memory.container import build_engine
 from orchestrata_memory.engine import writebehind
 from orchestrata_memory.engine.engine import MemoryEngine
 from orchestrata_memory.errors import MemoryUnavailableError
+from orchestrata_memory.models import AuditRecord
 from tests.engine.conftest import As, engine_settings, until
 from tests.servers.graph import GraphServer
 from tests.servers.redis import RedisServer
@@ -114,3 +115,35 @@ async def test_a_record_that_could_not_be_buried_is_delivered_again(
             return set(await cold.get([entry.key])) == {entry.key}
 
         await until(arrived)
+
+
+@pytest.mark.traces("REQ-010-047")
+async def test_audit_records_go_to_the_graph_in_batches_whatever_arrives_meanwhile(
+    engine: MemoryEngine, as_: As, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else every store or search under way would cost the graph a transaction of its own."""
+    append = engine.parts.cold.append_audit
+    sizes: list[int] = []
+
+    with as_():
+        entry = await engine.store("a note")
+        assert await engine.settle()
+
+        async def while_more_arrives(records: Sequence[AuditRecord]) -> None:
+            sizes.append(len(records))
+            await append(records)
+            await engine.retrieve(entry.key)
+            await engine.parts.audit.flush()
+
+        await engine._wired.upkeep.stop()
+        monkeypatch.setattr(engine.parts.cold, "append_audit", while_more_arrives)
+        for _ in range(3):
+            await engine.retrieve(entry.key)
+        await engine.parts.audit.flush()
+        async with asyncio.timeout(10):
+            await engine._wired.upkeep.drain_audit()
+        monkeypatch.undo()
+        assert len(sizes) == 1
+        assert sizes[0] >= 3
+        await engine._wired.upkeep.drain_audit()
+        assert not await engine.parts.hot.pending_audit(1)
