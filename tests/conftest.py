@@ -39,6 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Outcomes())
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what runs on Neo4j, keep the heavy folders to one graph unless asked.
 
