@@ -9,6 +9,7 @@ PYTEST_ARGS ?=
 WORKERS ?= 2
 BENCH_ARGS ?=
 TRACE_RESULTS := .trace-results.json
+NEO4J_LOG := .neo4j-tests.log
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -27,8 +28,13 @@ test: setup ## All tests: the quick ones, then those on real servers
 test-quick: setup ## Tests without servers
 	@TRACE_RESULTS=$(TRACE_RESULTS) $(BIN)/pytest -q -m "not servers" -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
 
-test-servers: setup ## Tests on Redis, ArcadeDB and Neo4j
-	@TRACE_RESULTS=$(TRACE_RESULTS) $(BIN)/pytest -q -m servers -n $(WORKERS) --dist loadgroup $(PYTEST_ARGS)
+test-servers: setup ## Tests on Redis, ArcadeDB and Neo4j; those on Neo4j beside the others
+	@export TRACE_RESULTS=$(TRACE_RESULTS); \
+	$(BIN)/pytest -q -m "servers and neo4j" $(PYTEST_ARGS) >$(NEO4J_LOG) 2>&1 & \
+	TRACE_RESULTS=$(TRACE_RESULTS) $(BIN)/pytest -q -m "servers and not neo4j" $(PYTEST_ARGS); others=$$?; \
+	wait $$!; on_neo4j=$$?; \
+	echo "== on Neo4j"; cat $(NEO4J_LOG); \
+	[ $$others -eq 0 ] && [ $$on_neo4j -eq 0 ]
 
 test-full: setup ## All tests, the heavy ones on both graphs (about twice as long)
 	@$(MAKE) --no-print-directory test PYTEST_ARGS="--all-graphs $(PYTEST_ARGS)"
@@ -55,4 +61,4 @@ crash: setup ## Kill every part while it writes (ROUNDS=50 SEED=7)
 	@$(BIN)/python -m tests.crash.run --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED))
 
 clean: ## Remove .venv and caches
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis $(TRACE_RESULTS)
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis $(TRACE_RESULTS) $(NEO4J_LOG)

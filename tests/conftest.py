@@ -39,21 +39,16 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Outcomes())
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what runs on Neo4j, keep the heavy folders to one graph unless asked.
 
-    Tests on one graph stay together in one process, which alone starts or is given that graph.
     Tests that claim to show too much are refused.
     """
     check_marks(items)
     kept, left_out = [], []
     for item in items:
         pass_on(item)
-        callspec = getattr(item, "callspec", None)
-        graph = None if callspec is None else callspec.params.get("graph_server")
-        if graph is not None:
-            item.add_marker(pytest.mark.xdist_group(graph))
+        graph = _graph_of(item)
         if graph == "neo4j":
             item.add_marker(pytest.mark.neo4j)
         heavy = item.path.relative_to(config.rootpath / "tests").parts[0] in HEAVY
@@ -98,6 +93,11 @@ def pytest_terminal_summary(
         "The tests on Neo4j were left out: this run says nothing about it.", red=True, bold=True
     )
     terminalreporter.line(f"Why: {problem}", red=True)
+
+
+def _graph_of(item: pytest.Item) -> str | None:
+    callspec = getattr(item, "callspec", None)
+    return None if callspec is None else callspec.params.get("graph_server")
 
 
 def _is_worker(config: pytest.Config) -> bool:

@@ -7,6 +7,7 @@ requirements a run has shown. A test passes there only when all of its variants 
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from pathlib import Path
@@ -56,10 +57,19 @@ class Outcomes:
             known["outcome"] = outcome
 
     def pytest_sessionfinish(self) -> None:
-        """Add this run's outcomes to the file ``TRACE_RESULTS`` names."""
+        """Add this run's outcomes to the file ``TRACE_RESULTS`` names, the worst of each test.
+
+        Runs side by side may do so at the same time.
+        """
         target = os.environ.get("TRACE_RESULTS")
         if not target or not self._outcomes:
             return
-        path = Path(target)
-        before = json.loads(path.read_text()) if path.exists() else {}
-        path.write_text(json.dumps({**before, **self._outcomes}, indent=1, sort_keys=True))
+        with Path(target).open("a+", encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.seek(0)
+            together = json.loads(file.read() or "{}")
+            for name, known in self._outcomes.items():
+                if together.get(name, known)["outcome"] == "passed":
+                    together[name] = known
+            file.truncate(0)
+            json.dump(together, file, indent=1, sort_keys=True)
