@@ -31,7 +31,7 @@ test-quick: setup ## Tests without servers
 test-servers: setup ## Tests on Redis, ArcadeDB and Neo4j; those on Neo4j beside the others
 	@export TRACE_RESULTS=$(TRACE_RESULTS); \
 	$(BIN)/pytest -q -m "servers and neo4j" $(PYTEST_ARGS) >$(NEO4J_LOG) 2>&1 & \
-	TRACE_RESULTS=$(TRACE_RESULTS) $(BIN)/pytest -q -m "servers and not neo4j" $(PYTEST_ARGS); others=$$?; \
+	$(BIN)/pytest -q -m "servers and not neo4j" $(PYTEST_ARGS); others=$$?; \
 	wait $$!; on_neo4j=$$?; \
 	echo "== on Neo4j"; cat $(NEO4J_LOG); \
 	[ $$others -eq 0 ] && [ $$on_neo4j -eq 0 ]

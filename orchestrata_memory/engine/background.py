@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
@@ -16,7 +15,6 @@ log = logging.getLogger(__name__)
 
 
 _FIRST_RETRY_SECONDS = 1.0
-_MOST_DOUBLINGS = 16
 
 
 class Periodic:
@@ -48,23 +46,20 @@ class Periodic:
             self._task = None
 
     async def _run(self) -> None:
-        failures = 0
+        retry = _FIRST_RETRY_SECONDS
         while True:
             try:
                 await self._step()
-                self.last_error, failures = None, 0
+                self.last_error = None
+                pause, retry = self._interval, _FIRST_RETRY_SECONDS
             except Exception as error:  # noqa: BLE001 - upkeep must outlive any single failure
                 problem = describe(error)
                 if problem != self.last_error:  # told once, not at every attempt
                     log.warning("%s: %s", self.name, problem)
-                self.last_error, failures = problem, failures + 1
-            await asyncio.sleep(self._pause(failures))
-
-    def _pause(self, failures: int) -> float:
-        if not failures:
-            return self._interval
-        doublings = min(failures - 1, _MOST_DOUBLINGS)
-        return min(self._interval, math.ldexp(_FIRST_RETRY_SECONDS, doublings))
+                self.last_error = problem
+                pause = min(retry, self._interval)
+                retry = pause * 2
+            await asyncio.sleep(pause)
 
 
 class TaskPool:

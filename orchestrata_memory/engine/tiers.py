@@ -46,10 +46,7 @@ class Tiers:
         Raises:
             MemoryUnavailableError: Hot is down; or cold is, and only it can know.
         """
-        found, missing = _split([key], await self._hot.read([key]))
-        if not missing:
-            return found.get(key)
-        return await self._get_from_cold(key, with_vector=False)
+        return await self._locate(key, with_vector=False)
 
     async def locate_many_to_read(self, keys: Sequence[str]) -> dict[str, Located]:
         """As `locate_to_read`; keys of which nothing can be said are left out.
@@ -80,7 +77,7 @@ class Tiers:
 
     async def _locate_to_read(self, key: str, *, with_vector: bool) -> Located | None:
         try:
-            found, missing = _split([key], await self._hot.read([key]))
+            return await self._locate(key, with_vector=with_vector)
         except MemoryUnavailableError as error:
             if error.part != HOT_TIER:
                 raise
@@ -88,6 +85,9 @@ class Tiers:
             if located is None or not self._current(located.record):
                 raise
             return located
+
+    async def _locate(self, key: str, *, with_vector: bool) -> Located | None:
+        found, missing = _split([key], await self._hot.read([key]))
         if not missing:
             return found.get(key)
         return await self._get_from_cold(key, with_vector=with_vector)

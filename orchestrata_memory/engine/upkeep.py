@@ -82,13 +82,11 @@ class Upkeep:
         What arrives meanwhile is left for the next time: one transaction for each of them would
         keep the event loop and the graph busy as long as there is any traffic.
         """
-        count = _BATCH
-        while count == _BATCH:
-            pending = await self._hot.pending_audit(_BATCH)
-            if pending:
-                await self._cold.append_audit([record for _, record in pending])
-                await self._hot.drained_audit([stream_id for stream_id, _ in pending])
-            count = len(pending)
+        while pending := await self._hot.pending_audit(_BATCH):
+            await self._cold.append_audit([record for _, record in pending])
+            await self._hot.drained_audit([stream_id for stream_id, _ in pending])
+            if len(pending) < _BATCH:
+                return
 
     async def reach_graph(self) -> None:
         """Connect to the graph where that has not succeeded yet, and take over what it knows."""

@@ -312,25 +312,25 @@ class SearchRun:
         self, gathered: Gathered, count: int
     ) -> tuple[dict[Slot, Passage], dict[str, float]]:
         """What stands beside the candidates, themselves included, and the cosines of all."""
+        candidates = gathered.by_slot()
         beside = Found()
         if self.asks_hot:
-            beside = self._beside_in_hot(gathered)
+            beside = self._beside_in_hot(gathered, candidates.keys())
         await self._drop_denied(beside)
-        context = beside.by_slot() | gathered.by_slot()
+        context = beside.by_slot() | candidates
         if self.asks_cold:
             of_cold = await self._beside_in_cold(gathered, context.keys(), count)
             context |= of_cold.by_slot()
             beside.add(of_cold)
         return context, beside.cosines | gathered.cosines
 
-    def _beside_in_hot(self, gathered: Gathered) -> Found:
+    def _beside_in_hot(self, gathered: Gathered, known: AbstractSet[Slot]) -> Found:
         index, vector, readable = self._tools.index, self._vector, self._readable
         passages = gathered.passages.values()
         of_hot = [one.key for one in passages if one.tier == "hot"]
         beside = index.around(of_hot, CONTEXT_OFFSETS, vector, readable)
         others = [one for one in passages if one.tier != "hot" and index.has_stream(one.slot)]
         if others:
-            known = gathered.by_slot().keys()
             beside.add(index.context(context_slots(others) - known, vector, readable))
         return beside
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from orchestrata_memory.interfaces import CXPPacket
 from orchestrata_memory.models import (
     InjectionStrategy,
     MemoryClassification,
+    MemoryEntry,
     MemoryRecord,
     MemoryScope,
     SummarizationStrategy,
@@ -261,28 +263,36 @@ async def test_whoever_lost_a_source_gets_no_word_of_the_summary_by_changing_it(
                 await attempt
 
 
+async def summary_of_the_past(engine: MemoryEngine, keys: Sequence[str]) -> MemoryEntry:
+    """A stored summary of session s-1 that only cold can name by its sources."""
+    summary = await engine.store_summary("s-1")
+    assert summary is not None
+    await engine.close_session("s-1")
+    await engine.parts.hot._redis.command("DEL", *(names.summaries(key) for key in keys))
+    return summary
+
+
+async def away(*_: object) -> Any:
+    raise MemoryUnavailableError("the graph", "it is away")
+
+
+async def until_withdrawn(engine: MemoryEngine, key: str) -> None:
+    async def withdrawn() -> bool:
+        return not await engine.parts.cold.get([key])
+
+    await until(withdrawn)
+
+
 async def test_a_summary_falls_though_the_graph_was_away_when_its_source_changed(
     engine: MemoryEngine, as_: As, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with as_():
         keys = await store_notes(engine)
-        summary = await engine.store_summary("s-1")
-        assert summary is not None
-        await engine.close_session("s-1")
-
-        async def away(keys: object) -> dict[str, list[object]]:
-            raise MemoryUnavailableError("the graph", "it is away")
-
-        hot, cold = engine.parts.hot, engine.parts.cold
-        await hot._redis.command("DEL", *(names.summaries(key) for key in keys))
+        summary = await summary_of_the_past(engine, keys)
         with monkeypatch.context() as patch:
-            patch.setattr(cold, "summaries_of", away)
+            patch.setattr(engine.parts.cold, "summaries_of", away)
             await engine.delete(keys[0])
-
-        async def withdrawn() -> bool:
-            return not await cold.get([summary.key])
-
-        await until(withdrawn)
+        await until_withdrawn(engine, summary.key)
 
 
 async def test_stored_summaries_do_not_crowd_memories_out_of_an_injection(
@@ -304,57 +314,42 @@ async def test_a_withdrawal_that_failed_is_made_up_for(
     """The graph must still name the summaries of a source when the worker tries again."""
     with as_():
         keys = await store_notes(engine)
-        summary = await engine.store_summary("s-1")
-        assert summary is not None
-        await engine.close_session("s-1")
-        hot, cold = engine.parts.hot, engine.parts.cold
-        await hot._redis.command("DEL", *(names.summaries(key) for key in keys))
-        tombstone = hot.tombstone
+        summary = await summary_of_the_past(engine, keys)
+        tombstone = engine.parts.hot.tombstone
         refusals = iter([MemoryUnavailableError("Redis", "it is away")])
-
-        async def away(keys: object) -> dict[str, list[object]]:
-            raise MemoryUnavailableError("the graph", "it is away")
 
         async def failing_once(record: MemoryRecord, *args: Any, **kwargs: Any) -> None:
             if record.key == summary.key and (refusal := next(refusals, None)):
                 raise refusal
             await tombstone(record, *args, **kwargs)
 
-        monkeypatch.setattr(hot, "tombstone", failing_once)
+        monkeypatch.setattr(engine.parts.hot, "tombstone", failing_once)
         with monkeypatch.context() as patch:
-            patch.setattr(cold, "summaries_of", away)
+            patch.setattr(engine.parts.cold, "summaries_of", away)
             await engine.delete(keys[0])
-
-        async def withdrawn() -> bool:
-            return not await cold.get([summary.key])
-
-        await until(withdrawn)
+        await until_withdrawn(engine, summary.key)
 
 
 async def test_a_full_outbox_does_not_hold_up_what_makes_room_in_it(
-    clean_redis: RedisServer, clean_graph: GraphServer, tmp_path: Path, as_: As
+    clean_redis: RedisServer,
+    clean_graph: GraphServer,
+    tmp_path: Path,
+    as_: As,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     settings = engine_settings(clean_redis, clean_graph, tmp_path, worker={"outbox_limit": 20})
     async with build_engine(settings) as engine:
-        hot, cold = engine.parts.hot, engine.parts.cold
-        apply, summaries_of = cold.apply, cold.summaries_of
-
-        async def away(*_: object) -> Any:
-            raise MemoryUnavailableError("the graph", "it is away")
-
         with as_():
             source = await engine.store("The harbour crane lifts forty tonnes.")
-            summary = await engine.store_summary("s-1")
-            assert summary is not None
-            await engine.close_session("s-1")
-            await hot._redis.command("DEL", names.summaries(source.key))
-            cold.apply, cold.summaries_of = away, away
-            await engine.update(source.key, content="It lifts fifty.")
-            with pytest.raises(MemoryBackpressureError):
-                await fill(engine)
-            cold.apply, cold.summaries_of = apply, summaries_of
+            summary = await summary_of_the_past(engine, [source.key])
+            with monkeypatch.context() as patch:
+                patch.setattr(engine.parts.cold, "apply", away)
+                patch.setattr(engine.parts.cold, "summaries_of", away)
+                await engine.update(source.key, content="It lifts fifty.")
+                with pytest.raises(MemoryBackpressureError):
+                    await fill(engine)
             await until(engine.settle, 60)
-            assert not await cold.get([summary.key])
+            assert not await engine.parts.cold.get([summary.key])
 
 
 @pytest.mark.traces("REQ-010-049")

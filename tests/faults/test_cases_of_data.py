@@ -6,6 +6,7 @@ import asyncio
 import re
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -160,13 +161,18 @@ async def test_the_way_to_another_dimension_embeds_everything_anew(lab: Lab, as_
             drop_vector_index(lab, await refusal(lab, 384))
 
 
+async def start_with_model(lab: Lab, name: str, **changes: Any) -> MemoryEngine:
+    """A running engine with a model of that name; `changes` as for `Lab.container`."""
+    container = lab.container(**changes)
+    use_model(container, MoodyModel(name=name))
+    return await lab.start(container)
+
+
 @pytest.mark.traces("REQ-010-038")
 async def test_another_model_of_the_same_dimension_embeds_everything_anew(
     lab: Lab, as_: As
 ) -> None:
-    first = lab.container()
-    use_model(first, MoodyModel(name="old"))
-    engine = await lab.start(first)
+    engine = await start_with_model(lab, "old")
     with as_():
         moved = [await engine.store(f"note number{n}") for n in range(3)]
         await engine.close_session("s-1")
@@ -174,15 +180,14 @@ async def test_another_model_of_the_same_dimension_embeds_everything_anew(
             hot = await engine.store("note number99")
         assert await engine.settle()
         await engine.stop()
-        unwanted = lab.container()
-        use_model(unwanted, MoodyModel(name="new"))
         with pytest.raises(MemoryConfigurationError, match=r"by old.*replace_model"):
-            await lab.start(unwanted)
-        second = lab.container(
-            worker={"sweep_interval_seconds": 0.3}, embedding={"replace_model": True}
+            await start_with_model(lab, "new")
+        engine = await start_with_model(
+            lab,
+            "new",
+            worker={"sweep_interval_seconds": 0.3},
+            embedding={"replace_model": True},
         )
-        use_model(second, MoodyModel(name="new"))
-        engine = await lab.start(second)
         keys = [entry.key for entry in [*moved, hot]]
         # Nothing is lost while that goes on, whatever its vector.
         assert {e.key for e in await engine.search("note", limit=20)} == set(keys)
@@ -552,9 +557,7 @@ async def test_an_accepted_ttl_is_applied_and_reading_never_shortens_it(lab: Lab
 async def test_a_graph_that_comes_late_is_asked_for_its_model_all_the_same(
     lab: Lab, as_: As
 ) -> None:
-    first = lab.container()
-    use_model(first, MoodyModel(name="old"))
-    engine = await lab.start(first)
+    engine = await start_with_model(lab, "old")
     with as_():
         for number in range(3):
             await engine.store(f"note number{number}")
@@ -562,9 +565,9 @@ async def test_a_graph_that_comes_late_is_asked_for_its_model_all_the_same(
         await engine.stop()
         proxy = await lab.proxy_graph()
         await proxy.refuse()
-        late = lab.container(graph=proxy, worker={"sweep_interval_seconds": 0.3})
-        use_model(late, MoodyModel(name="new"))
-        engine = await lab.start(late)
+        engine = await start_with_model(
+            lab, "new", graph=proxy, worker={"sweep_interval_seconds": 0.3}
+        )
         await proxy.heal()
 
         async def told() -> bool:

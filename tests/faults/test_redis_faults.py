@@ -15,7 +15,7 @@ from orchestrata_memory.engine.engine import MemoryEngine
 from orchestrata_memory.errors import MemoryEngineError, MemoryUnavailableError
 from orchestrata_memory.hot import keys as names
 from orchestrata_memory.interfaces import CXPPacket, HealthStatus
-from orchestrata_memory.models import KeyState
+from orchestrata_memory.models import KeyState, MemoryScope
 from tests.engine.conftest import As
 from tests.faults.conftest import Lab, until
 
@@ -91,7 +91,9 @@ async def test_reads_go_on_from_the_graph_while_redis_is_away(lab: Lab, as_: As)
         injected = await engine.inject(CXPPacket(), "crane")
         assert source.key in injected.summary.source_keys
         assert await engine.retrieve(entry.key) == entry
-        assert (await engine.search("harbour dawn", min_similarity=0))[0].key == entry.key
+        here = MemoryScope(session_id="s-1")
+        found = await engine.search("harbour dawn", scope=here, min_similarity=0)
+        assert [e.key for e in found] == [entry.key]
         assert [e.key for e in await engine.find(tags=["t"])] == [entry.key]
         for refused in (
             engine.store("x"),

@@ -127,14 +127,14 @@ class Searching:
         cold = [hit.record for hit in hits if hit.tier == "cold"]
         if cold and self._promote:
             self._favours.spawn(self._promote_all(session_id, cold[:_MOST_PROMOTED]))
-        scores = {hit.record.key: hit.score for hit in hits if hit.tier == "hot"}
         # A replica's score stands with the reader's session, an entry's with its own.
-        if scores:
-            matches: dict[str, dict[str, float]] = {}
-            for hit in hits:
-                if hit.tier == "hot":
-                    matches.setdefault(hit.record.session_id, {})[hit.record.key] = hit.score
-            self._favours.spawn(self._hot.record_matches({**matches, session_id: scores}))
+        matches: dict[str, dict[str, float]] = {}
+        for hit in hits:
+            if hit.tier == "hot":
+                for session in {session_id, hit.record.session_id}:
+                    matches.setdefault(session, {})[hit.record.key] = hit.score
+        if matches:
+            self._favours.spawn(self._hot.record_matches(matches))
 
     async def _promote_all(self, session_id: str, records: Sequence[MemoryRecord]) -> None:
         await self._promoter.promote(session_id, records)
