@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 import pytest
+from hypothesis import settings
 
 from tests.servers.graph import GraphServer
 from tests.servers.neo4j_source import NoNeo4jError
@@ -24,6 +25,10 @@ HEAVY = ("bench", "cli", "faults", "isolation", "properties", "retrieval_search"
 
 LEFT_OUT = pytest.StashKey[int]()
 NO_NEO4J = "NO NEO4J: "
+
+# time limits of single examples would say more about the machine than about the code
+settings.register_profile("project", deadline=None)
+settings.load_profile("project")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

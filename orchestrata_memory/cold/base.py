@@ -57,10 +57,13 @@ class Readable:
     Attributes:
         volk_id: The caller: owner of, or named in `shared_with` of, what it reads.
         grantors: Volks that delegate to it, directly or through others.
+        exact: Everything that passes may be read; false where a deployment's own rules may forbid
+            some of it.
     """
 
     volk_id: str
     grantors: tuple[str, ...] = ()
+    exact: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,12 +267,17 @@ class ColdStore(Protocol):
 
     async def statistics(
         self, terms: Sequence[str], scope: MemoryScope, readable: Readable | None
-    ) -> TermStatistics: ...
+    ) -> TermStatistics:
+        """Statistics of the memories of the scope that pass; stored summaries are left out."""
+        ...
 
     async def speakers(
         self, names: Sequence[str], scope: MemoryScope, readable: Readable | None
     ) -> frozenset[str]:
-        """Which of the names (any case) speak in a memory of the scope; in stored spelling."""
+        """Which of the names (any case) speak in a memory of the scope; in stored spelling.
+
+        Stored summaries are left out.
+        """
         ...
 
     async def neighbours(

@@ -77,5 +77,8 @@ class Governance(Protocol):
         ...
 
     async def readable(self, volk_id: str) -> Readable | None:
-        """The pre-filter for reads; None when a deployment's own rules may allow more."""
+        """The pre-filter for reads; None when a deployment's own rules may allow more.
+
+        Where they may forbid some of what passes, it is not `exact`.
+        """
         ...

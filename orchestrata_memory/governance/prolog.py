@@ -22,6 +22,7 @@ from orchestrata_memory.governance.rulebook import (
     READING,
     RuleSource,
     load,
+    may_forbid_reading,
     read_rules,
     shipped_rules,
 )
@@ -78,6 +79,7 @@ class PrologGovernance:
         self._machine = PrologMachine.shared()
         self._module: str | None = None
         self._may_widen_reading = False
+        self._may_forbid_reading = False
         self._revision: int | None = None
         self._reloading = asyncio.Lock()
         self._volks = 0
@@ -103,12 +105,12 @@ class PrologGovernance:
         own = await asyncio.to_thread(self._read_own)
         module = self._machine.new_module()
 
-        def begin(prolog: Prolog) -> frozenset[str]:
+        def begin(prolog: Prolog) -> tuple[frozenset[str], bool]:
             prolog.run(DRIVER, "new_rules", module)
             load(prolog, module, [base])
-            return load(prolog, module, own)
+            return load(prolog, module, own), may_forbid_reading(prolog, module)
 
-        defined = await self._patiently(begin)
+        defined, self._may_forbid_reading = await self._patiently(begin)
         self._may_widen_reading = not defined.isdisjoint(READING)
         self._module = module
         try:
@@ -278,7 +280,11 @@ class PrologGovernance:
             arguments = (module, volk_id, now, INFERENCES)
             return list(prolog.run(DRIVER, "ask_grantors", *arguments, outputs=1)[0])
 
-        return Readable(volk_id=volk_id, grantors=tuple(await self._patiently(ask)))
+        return Readable(
+            volk_id=volk_id,
+            grantors=tuple(await self._patiently(ask)),
+            exact=not self._may_forbid_reading,
+        )
 
     async def _ask(
         self, rule: str, *arguments: str, memory: Compound | str = _NO_MEMORY

@@ -84,3 +84,9 @@ def load(prolog: Prolog, module: str, sources: Sequence[RuleSource]) -> frozense
             raise MemoryGovernanceError(f"the rule file {source.name}, line {line}: {problem}")
         defined.update(result.arguments[0])
     return frozenset(defined)
+
+
+def may_forbid_reading(prolog: Prolog, module: str) -> bool:
+    """Whether a clause of `memory_forbidden/1` in `module` can be about reading."""
+    (answer,) = prolog.run(DRIVER, "reading_forbidden", module, outputs=1)
+    return bool(answer == "maybe")

@@ -10,7 +10,13 @@ from orchestrata_memory.cold.base import TermStatistics
 from orchestrata_memory.models import MemoryRecord, ScoreExplanation
 
 Slot = tuple[str, str, int]
-"""(session_id, volk_id, position): a place in the stream of one owner's session."""
+"""(session_id, volk_id, position): a place in the stream of one owner's session. Nothing stands
+beside a place whose position is 0."""
+
+
+def slot_of(record: MemoryRecord) -> Slot:
+    """Where a record stands; a stored summary was not said between its neighbours."""
+    return record.session_id, record.volk_id, 0 if record.sources else record.position
 
 
 @dataclass(slots=True, kw_only=True, unsafe_hash=True)
@@ -69,12 +75,8 @@ class Found:
             self.cosines.pop(key, None)
 
     def by_slot(self) -> dict[Slot, Passage]:
-        """These memories as context of one another, stored summaries left out."""
-        return {
-            passage.slot: passage
-            for key, passage in self.passages.items()
-            if not self.records[key].sources
-        }
+        """These memories as context of one another."""
+        return {one.slot: one for one in self.passages.values() if one.slot[2] > 0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

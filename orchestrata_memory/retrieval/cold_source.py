@@ -20,7 +20,7 @@ from orchestrata_memory.cold.base import (
 )
 from orchestrata_memory.errors import MemoryUnavailableError
 from orchestrata_memory.models import MemoryRecord, MemoryScope
-from orchestrata_memory.retrieval.base import Found, Passage, Slot
+from orchestrata_memory.retrieval.base import Found, Passage, Slot, slot_of
 from orchestrata_memory.retrieval.headers import may_read
 from orchestrata_memory.retrieval.hot_index import HotIndex
 
@@ -191,7 +191,7 @@ def cold_passage(document: ColdDocument, model: str | None = None) -> Passage:
     return Passage(
         key=record.key,
         version=record.version,
-        slot=(record.session_id, record.volk_id, record.position),
+        slot=slot_of(record),
         terms=document.terms,
         speaker=document.speaker,
         created_at=record.created_at,

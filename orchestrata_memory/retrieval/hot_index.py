@@ -85,13 +85,17 @@ class HotIndex(HotMirror):
         self, names: Iterable[str], scope: MemoryScope, readable: Readable | None
     ) -> frozenset[str]:
         """Which of the names (any case) speak in the scope, in stored spelling."""
-        return self._table.speakers(names, self._table.select(scope, readable))
+        return self._table.speakers(names, self._table.select(scope, readable, summaries=False))
 
     def statistics(
         self, terms: Iterable[str], scope: MemoryScope, readable: Readable | None
     ) -> TermStatistics:
-        """Statistics of what the caller may read in the scope, and of nothing else."""
-        return self._table.statistics(terms, self._table.select(scope, readable))
+        """Statistics of what the caller may read in the scope, and of nothing else.
+
+        Stored summaries are left out: whether one may be read depends on its sources.
+        """
+        selection = self._table.select(scope, readable, summaries=False)
+        return self._table.statistics(terms, selection)
 
     def context(
         self,

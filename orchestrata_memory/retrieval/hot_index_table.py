@@ -13,22 +13,16 @@ import numpy as np
 
 from orchestrata_memory.cold.base import Readable, TermStatistics
 from orchestrata_memory.models import MemoryRecord, MemoryScope
-from orchestrata_memory.retrieval.base import Passage, Slot
+from orchestrata_memory.retrieval.base import Passage, Slot, slot_of
+from orchestrata_memory.retrieval.bm25 import idf, saturated
 from orchestrata_memory.retrieval.columns import NO_ROW, Columns, microseconds
 from orchestrata_memory.retrieval.headers import header_of
 from orchestrata_memory.retrieval.hot_index_entry import Entry, facets_of
 from orchestrata_memory.retrieval.postings import Postings, RowSets
+from orchestrata_memory.retrieval.weights import KEYWORD_REACH
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-SATURATION: Final = 0.9
-LENGTH_SHARE: Final = 0.2
-"""BM25's k1 and b for choosing candidates: memories are short, so length says little."""
-
-NEARBY: Final = ((1, 0.6), (2, 0.4), (3, 0.2), (-1, 0.5), (-2, 0.2))
-"""How much of a memory's keyword score its successors and predecessors in the stream get when
-candidates are chosen: an answer is often found by the words of its question."""
 
 _SPREAD_LIMIT: Final = 2_000
 _SELECTIONS: Final = 32
@@ -89,7 +83,7 @@ class MemoryTable:
             passage=Passage(
                 key=record.key,
                 version=record.version,
-                slot=(record.session_id, record.volk_id, record.position),
+                slot=slot_of(record),
                 terms=self._postings.add(row, terms),
                 speaker=record.speaker,
                 created_at=record.created_at,
@@ -236,21 +230,22 @@ class MemoryTable:
         if not len(rows):
             return
         length = self.columns.length
-        average = max(1.0, float(length[rows].mean()))
+        average = np.float32(max(1.0, float(length[rows].mean())))
         for term in terms:
             holding, counts = self._postings.get(term)
             keep = selection.mask[holding]
             holding, found = holding[keep], counts[keep].astype(np.float32)
             if not len(holding):
                 continue
-            idf = np.log1p((len(rows) - len(holding) + 0.5) / (len(holding) + 0.5))
-            norm = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * length[holding] / average)
-            scores[holding] += (idf * found / (found + norm)).astype(np.float32)
+            weight = np.float32(idf(len(holding), len(rows)))
+            scores[holding] += weight * saturated(
+                found, length[holding].astype(np.float32) / average
+            )
 
     def _spread(
         self, holding: NDArray[np.int32], own: NDArray[np.float32], total: NDArray[np.float32]
     ) -> None:
-        for distance, weight in NEARBY:
+        for distance, weight in KEYWORD_REACH.items():
             step = self.columns.after if distance > 0 else self.columns.before
             sources = targets = holding
             for _ in range(abs(distance)):
@@ -314,8 +309,8 @@ class MemoryTable:
 
     def _link(self, entry: Entry) -> None:
         session, volk, position = entry.passage.slot
-        if position <= 0 or entry.header.sources:
-            return  # a summary was not said between its neighbours
+        if position <= 0:
+            return
         stream = self._streams.setdefault((session, volk), {})
         stream[position] = entry
         before, after = stream.get(position - 1), stream.get(position + 1)

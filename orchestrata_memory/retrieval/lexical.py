@@ -1,22 +1,20 @@
 """Keyword evidence: BM25F whose fields are an entry and its neighbours in the stream.
 
-Robertson and Zaragoza (2009), The Probabilistic Relevance Framework: BM25 and Beyond: term
-frequencies of the fields are weighted and added, then saturated once. Divided by what a perfect
-entry would reach (the sum of the terms' idf), it is the share of the query's information that the
-entry and its surroundings hold: in [0, 1), and comparable between queries.
+Term frequencies of the fields are weighted and added, then saturated once (see bm25). Divided by
+what a perfect entry would reach (the sum of the terms' idf), it is the share of the query's
+information that the entry and its surroundings hold: in [0, 1), and comparable between queries.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from orchestrata_memory.cold.base import TermStatistics
+from orchestrata_memory.retrieval.bm25 import saturated
 from orchestrata_memory.retrieval.pool_view import Floats, PoolView
-from orchestrata_memory.retrieval.weights import KEYWORD_WINDOW, LENGTH_PENALTY, SATURATION
+from orchestrata_memory.retrieval.weights import KEYWORD_WINDOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +51,6 @@ class TermTable:
         return tuple(term for column, term in enumerate(self.terms) if present[column])
 
 
-def idf(term: str, statistics: TermStatistics) -> float:
-    """Information of a term: ln(1 + (N - n + 0.5) / (n + 0.5)), never negative."""
-    holding = statistics.frequencies.get(term, 0)
-    others = max(statistics.documents - holding, 0)
-    return math.log(1 + (others + 0.5) / (holding + 0.5))
-
-
 def keyword_shares(
     view: PoolView,
     table: TermTable,
@@ -90,9 +81,7 @@ def keyword_shares(
         lengths += coherence * weight * table.lengths[neighbours]
         window += coherence * weight
     relative = lengths / max(average_length * window, 1.0)
-    norm = SATURATION * (1 - LENGTH_PENALTY + LENGTH_PENALTY * relative)
-    saturated = counts / (counts + norm[:, None])
-    shares: Floats = saturated @ weights / total
+    shares: Floats = saturated(counts, relative[:, None]) @ weights / total
     return shares
 
 

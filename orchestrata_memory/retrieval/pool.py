@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from orchestrata_memory.cold.base import TermStatistics
 from orchestrata_memory.models import MemoryRecord, MemoryScope
 from orchestrata_memory.retrieval.base import Found, Passage, Slot
-from orchestrata_memory.retrieval.hot_index_table import NEARBY
+from orchestrata_memory.retrieval.bm25 import information
+from orchestrata_memory.retrieval.weights import KEYWORD_REACH
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,6 +43,24 @@ def combined(hot: TermStatistics | None, cold: TermStatistics | None) -> TermSta
     )
 
 
+def counted(found: Found, terms: Sequence[str]) -> TermStatistics:
+    """Statistics of what was found, stored summaries left out."""
+    texts = [one.terms for one in found.passages.values() if not found.records[one.key].sources]
+    held = Counter(term for text in texts for term in set(terms).intersection(text))
+    return TermStatistics(
+        documents=len(texts),
+        average_length=fmean(map(len, texts)) if texts else 0.0,
+        frequencies=dict.fromkeys(terms, 0) | held,
+    )
+
+
+def speakers_named(found: Found, names: Iterable[str]) -> set[str]:
+    """Who of those that speak in what was found has one of the names, in any case."""
+    folded = {name.casefold() for name in names}
+    spoken = {one.speaker for one in found.passages.values()}
+    return {speaker for speaker in spoken if speaker.casefold() in folded}
+
+
 def foremost(
     found: Found, statistics: TermStatistics, terms: Sequence[str], count: int
 ) -> list[Passage]:
@@ -48,7 +68,7 @@ def foremost(
     candidates = list(found.passages.values())
     if len(candidates) <= count:
         return candidates
-    weights = {term: _idf(statistics, term) for term in terms}
+    weights = {term: information(term, statistics) for term in terms}
     held = [
         sum(weights[term] for term in weights.keys() & set(passage.terms)) for passage in candidates
     ]
@@ -70,14 +90,16 @@ def promising(
 
     An answer is often found by the words of its question.
     """
-    weights = {term: _idf(statistics, term) for term in terms}
+    weights = {term: information(term, statistics) for term in terms}
     scores: dict[str, float] = {}
     for passage in candidates:
         held = sum(weights[term] for term in weights.keys() & set(passage.terms))
         if not held:
             continue
         session, volk, position = passage.slot
-        for distance, share in NEARBY:
+        if position <= 0:
+            continue
+        for distance, share in KEYWORD_REACH.items():
             neighbour = neighbours.get((session, volk, position + distance))
             if neighbour is not None:
                 scores[neighbour.key] = scores.get(neighbour.key, 0.0) + share * held
@@ -95,8 +117,3 @@ def in_scope(record: MemoryRecord, scope: MemoryScope) -> bool:
         and (scope.date_from is None or record.created_at >= scope.date_from)
         and (scope.date_to is None or record.created_at <= scope.date_to)
     )
-
-
-def _idf(statistics: TermStatistics, term: str) -> float:
-    holding = min(statistics.frequencies.get(term, 0), statistics.documents)
-    return math.log1p((statistics.documents - holding + 0.5) / (holding + 0.5))

@@ -19,6 +19,7 @@ from orchestrata_memory.config.settings import SearchSettings
 from orchestrata_memory.embedding.base import Encoding
 from orchestrata_memory.retrieval import weights
 from orchestrata_memory.retrieval.base import Passage, Pool, Ranked, Slot
+from orchestrata_memory.retrieval.bm25 import information
 from orchestrata_memory.retrieval.coherence import coherence
 from orchestrata_memory.retrieval.explanation import Evidence, Verdict
 from orchestrata_memory.retrieval.features import (
@@ -33,7 +34,6 @@ from orchestrata_memory.retrieval.late_interaction import late_interaction
 from orchestrata_memory.retrieval.lexical import (
     TermTable,
     identifier_shares,
-    idf,
     keyword_shares,
 )
 from orchestrata_memory.retrieval.pool_view import Floats, PoolView, Rows
@@ -136,7 +136,9 @@ class _Judge:
         self._on = ingredients
         self._candidates = view.passages[: view.candidates]
         self._table = TermTable.of(view, plan.terms)
-        self._information = {term: idf(term, pool.statistics) for term in plan.ranking_terms}
+        self._information = {
+            term: information(term, pool.statistics) for term in plan.ranking_terms
+        }
         self._cosines = cosine_values(view)
         self._coherent = coherence(view) if self._on.coherence else 1.0
         self._context = self._coherent if self._on.context else 0.0
@@ -223,7 +225,7 @@ class _Judge:
         if analyzer.is_function_word(word):
             return 0.0
         known = [
-            self._information.get(term, idf(term, self._statistics))
+            self._information.get(term, information(term, self._statistics))
             for term in analyzer.query_terms(word)
             if term not in self._plan.names
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
@@ -15,20 +15,21 @@ from orchestrata_memory.errors import (
     MemoryEmbeddingError,
     MemoryUnavailableError,
 )
-from orchestrata_memory.models import MemoryScope
 from orchestrata_memory.retrieval.base import Found, Passage, Pool, Slot
 from orchestrata_memory.retrieval.cold_source import ColdFound, cold_passage
 from orchestrata_memory.retrieval.pool import (
     Gathered,
     combined,
+    counted,
     foremost,
     in_scope,
     promising,
+    speakers_named,
 )
 from orchestrata_memory.retrieval.query import QueryPlan, name_candidates, plan_query
 from orchestrata_memory.retrieval.ranking import context_slots
 from orchestrata_memory.retrieval.search_request import SearchRequest, SearchTools
-from orchestrata_memory.retrieval.weights import CONTEXT_OFFSETS
+from orchestrata_memory.retrieval.weights import CONTEXT_OFFSETS, Ingredients
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,8 +46,9 @@ Result = TypeVar("Result")
 class SearchRun:
     """The state of one search.
 
-    The pre-filter is None when a deployment's own rules may allow more; then what is surely
-    readable by the rules as shipped stands in where there is no record to ask about.
+    Where the pre-filter says exactly what the caller may read, the stores count it. Where a
+    deployment's own rules may allow more or forbid some, statistics and speakers come from the
+    candidates that the rules let pass, so that what they deny moves no score.
 
     Attributes:
         asks_hot, asks_cold: Tiers whose candidates are wanted and which answer so far.
@@ -58,7 +60,6 @@ class SearchRun:
         self._tools = tools
         self._request = request
         self._readable: Readable | None = None
-        self._readable_surely = Readable(volk_id=request.volk_id)
         self._plan: QueryPlan | None = None
         self._encoding: Encoding | None = None
         self._encoded_text: str | None = None
@@ -106,13 +107,9 @@ class SearchRun:
         await self._synchronise(both=both)
         # after that: a delegation granted or revoked until now is known to the rules
         self._readable = await tools.governance.readable(request.volk_id)
-        self._readable_surely = self._readable or Readable(volk_id=request.volk_id)
         # what is counted does not depend on who is named
         terms = tools.analyzer.query_terms(request.query)
-        asked = terms, request.scope, self._readable_surely
-        _, of_cold = await together(self._understand(), self._counted(*asked))
-        of_hot = tools.index.statistics(*asked) if self.asks_hot else None
-        self._statistics = combined(of_hot, of_cold)
+        _, self._statistics = await together(self._understand(), self._counted(terms))
 
     async def gather(self, count: int) -> tuple[Pool, Gathered]:
         """Candidates by `count`, with context and statistics.
@@ -129,6 +126,8 @@ class SearchRun:
             await self._rest(gathered, count)
         self._need_a_tier()
         await self._drop_denied(gathered)
+        if not self._exact:
+            self._learn_from(gathered)
         context, cosines = await self._context(gathered, count)
         pool = Pool(
             candidates=tuple(gathered.passages.values()),
@@ -174,26 +173,36 @@ class SearchRun:
         if not self.hot_up:
             self._lose_hot()
 
+    @property
+    def _exact(self) -> bool:
+        return self._readable is not None and self._readable.exact
+
     async def _understand(self) -> None:
         """Plan the query and encode it; who is named decides what is encoded."""
+        known = await self._speakers() if self._exact else frozenset[str]()
+        self._plan = self._planned(known, self._request.ingredients)
+        await self._encode(self._plan.embedding_text)
+
+    async def _speakers(self) -> frozenset[str]:
+        """Who is named in the query and speaks in the scope."""
         request, tools = self._request, self._tools
         names = name_candidates(request.query, tools.analyzer)
-        known: frozenset[str] = frozenset()
-        if names and self.asks_hot:
-            known |= tools.index.speakers(names, request.scope, self._readable_surely)
-        if names:
-            of_cold = await self._of_cold(
-                tools.cold.speakers, names, request.scope, self._readable_surely
-            )
-            known |= of_cold or frozenset()
-        self._plan = plan_query(
+        if not names:
+            return frozenset()
+        asked = names, request.scope, self._readable
+        of_hot = tools.index.speakers(*asked) if self.asks_hot else frozenset[str]()
+        of_cold = await self._of_cold(tools.cold.speakers, *asked)
+        return of_hot | (of_cold or frozenset())
+
+    def _planned(self, speakers: Collection[str], ingredients: Ingredients) -> QueryPlan:
+        request = self._request
+        return plan_query(
             request.query,
-            tools.analyzer,
+            self._tools.analyzer,
             now=request.now,
-            known_speakers=known,
-            ingredients=request.ingredients,
+            known_speakers=speakers,
+            ingredients=ingredients,
         )
-        await self._encode(self._plan.embedding_text)
 
     async def _encode(self, text: str) -> None:
         if self._encoded_text == text:
@@ -205,15 +214,17 @@ class SearchRun:
             self._encoding = None
             self.missing[EMBEDDING] = None
 
-    async def _counted(
-        self, terms: Sequence[str], scope: MemoryScope, readable: Readable
-    ) -> TermStatistics | None:
-        """Cold's statistics; meanwhile what hot has no vector of yet is embedded."""
+    async def _counted(self, terms: Sequence[str]) -> TermStatistics:
+        """Statistics of the scope; meanwhile what hot has no vector of yet is embedded."""
+        if not self._exact:
+            await self._embed_pending()
+            return combined(None, None)
+        asked = terms, self._request.scope, self._readable
         _, of_cold = await together(
-            self._embed_pending(),
-            self._of_cold(self._tools.cold.statistics, terms, scope, readable),
+            self._embed_pending(), self._of_cold(self._tools.cold.statistics, *asked)
         )
-        return of_cold
+        of_hot = self._tools.index.statistics(*asked) if self.asks_hot else None
+        return combined(of_hot, of_cold)
 
     async def _embed_pending(self) -> None:
         if not self.asks_hot:
@@ -274,7 +285,7 @@ class SearchRun:
 
     async def _rest(self, gathered: Gathered, count: int) -> None:
         """Where everything qualifies: what holds no term and has no vector either."""
-        if not self._all_qualify or len(gathered.passages) >= self._statistics.documents:
+        if not self._all_qualify or (self._exact and self._counts_all(gathered)):
             return
         request, cold = self._request, self._tools.cold
         records = await self._of_cold(
@@ -302,11 +313,27 @@ class SearchRun:
             gathered.records[record.key] = record
         gathered.exhausted = records is None or len(records) < count
 
+    def _counts_all(self, gathered: Found) -> bool:
+        """Whether all that the statistics count was found."""
+        found = sum(not record.sources for record in gathered.records.values())
+        return found >= self._statistics.documents
+
     async def _drop_denied(self, found: Found) -> None:
-        """Without a pre-filter, what the rules deny must not even count as context."""
-        if self._readable is None:
-            answers = await self.may_read(found, list(found.passages))
-            found.drop([key for key, ok in answers.items() if not ok])
+        """What the rules deny must not even count as context, or beside others in the ranking.
+
+        An exact pre-filter leaves stored summaries to ask about: their sources decide.
+        """
+        unsure = [key for key, record in found.records.items() if record.sources or not self._exact]
+        answers = await self.may_read(found, unsure)
+        found.drop([key for key, ok in answers.items() if not ok])
+
+    def _learn_from(self, permitted: Found) -> None:
+        """Count the candidates, and see who of them is named; the query stays encoded as asked."""
+        self._statistics = counted(permitted, self.plan.terms)
+        names = name_candidates(self._request.query, self._tools.analyzer)
+        self._plan = self._planned(
+            speakers_named(permitted, names), self._request.ingredients.without("first_person")
+        )
 
     async def _context(
         self, gathered: Gathered, count: int

@@ -37,6 +37,10 @@ KEYWORD_WINDOW: Final = {-3: 0.2, -2: 0.4, -1: 0.6, 1: 0.5, 2: 0.2}
 """By offset in the stream, what a neighbour's words count beside an entry's own: what was said
 before tells more than what came after, and less with every step."""
 
+KEYWORD_REACH: Final = {-offset: share for offset, share in KEYWORD_WINDOW.items()}
+"""The same seen from the entry that holds a word: what it counts for those around it when
+candidates are chosen. An answer is often found by the words of its question."""
+
 LATE_WINDOW_DISCOUNTS: Final = {
     -4: 0.8, -3: 0.85, -2: 0.85, -1: 0.9, 1: 0.85, 2: 0.8, 3: 0.8,
 }  # fmt: skip

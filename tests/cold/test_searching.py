@@ -362,3 +362,13 @@ async def test_speakers_come_in_their_stored_spelling(store: GraphColdStore) -> 
     assert await store.speakers(names, EVERYTHING, None) == {"Zoë Straße", "Bob"}
     assert await store.speakers(names, MemoryScope(project_id="p"), None) == {"Zoë Straße"}
     assert await store.speakers(names, EVERYTHING, Readable(volk_id=BETA)) == {"Bob"}
+
+
+async def test_stored_summaries_are_neither_counted_nor_heard(store: GraphColdStore) -> None:
+    await store.apply([put("said", metadata={"speaker": "Ann"})])
+    summary = {"sources": ("said",), "source_versions": (1,), "metadata": {"speaker": "Bob"}}
+    await store.apply([put("summary", terms="alpha beta", **summary)])
+    counted = await store.statistics(["alpha", "beta"], EVERYTHING, None)
+    assert (counted.documents, counted.average_length) == (1, 1.0)
+    assert counted.frequencies == {"alpha": 1, "beta": 0}
+    assert await store.speakers(["ann", "bob"], EVERYTHING, None) == {"Ann"}

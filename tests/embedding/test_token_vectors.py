@@ -24,7 +24,7 @@ def encoding_of(pieces: list[str], dimension: int, seed: int = 0) -> Encoding:
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     pieces=st.lists(words, max_size=300),
     dimension=st.integers(2, 80),

@@ -82,9 +82,7 @@ async def test_round_trip_through_both_tiers_is_lossless(engine: MemoryEngine, a
 
 
 @pytest.mark.traces("REQ-010-004")
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     content=st.text(
         st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=300

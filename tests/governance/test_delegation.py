@@ -151,9 +151,7 @@ async def test_delegation_gives_nothing_but_reading(governance):
 links = st.sets(st.tuples(st.sampled_from((A, B, C, D, E)), st.sampled_from((A, B, C, D, E))))
 
 
-@settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(links, st.sampled_from((A, B, C, D, E)))
 async def test_any_web_of_links_reaches_what_paths_of_three_reach(governance, pairs, reader):
     await governance.set_delegations([])

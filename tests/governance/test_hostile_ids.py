@@ -94,9 +94,7 @@ async def test_a_hostile_name_that_is_not_registered_gets_nothing(governance, na
 
 
 @pytest.mark.traces("REQ-010-045", "REQ-010-046")
-@settings(
-    deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(names=st.tuples(ids, ids, ids), shared=st.lists(ids, max_size=3), known=st.booleans())
 async def test_any_ids_give_the_same_answer_as_comparing_text(
     open_governance, names, shared, known

@@ -107,6 +107,23 @@ async def test_reads_are_narrowed_beforehand_only_where_no_rule_widens_them(
 
 
 @pytest.mark.parametrize(
+    ("own", "exact"),
+    [
+        (None, True),
+        ("memory_forbidden(can_delete_memory(_, Key)) :- sub_atom(Key, 0, _, _, 'legal-').", True),
+        ("memory_forbidden(can_read_memory(_, Key)) :- sub_atom(Key, 0, _, _, 'legal-').", False),
+        ("memory_forbidden(Question) :- arg(1, Question, 'ENG:OUT').", False),
+        ("memory_forbidden(_) :- fail.\nmemory_forbidden(can_share_memory(_, _, _)).", False),
+    ],
+)
+async def test_the_prefilter_is_exact_where_no_rule_can_forbid_to_read(open_governance, own, exact):
+    governance = await open_governance(own=own)
+    readable = await governance.readable(LEAD)
+    assert readable is not None
+    assert readable.exact is exact
+
+
+@pytest.mark.parametrize(
     ("text", "line", "words"),
     [
         ("ok(1).\nbroken(1) :- .\n", 2, "syntax error"),

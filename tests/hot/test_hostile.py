@@ -36,7 +36,6 @@ _CONTENT = _LUA | st.text(st.characters(exclude_categories=("Cs",)), min_size=1,
 
 @settings(
     max_examples=60,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(

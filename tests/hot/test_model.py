@@ -206,7 +206,6 @@ class World:
 @settings(
     max_examples=50,
     phases=PHASES,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(steps=STEPS)

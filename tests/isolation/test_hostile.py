@@ -38,7 +38,6 @@ ON_SERVERS = settings(
     derandomize=True,
     database=None,
     phases=(Phase.explicit, Phase.generate),
-    deadline=None,
     suppress_health_check=list(HealthCheck),
 )
 

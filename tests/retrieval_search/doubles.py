@@ -255,7 +255,8 @@ class ColdDouble:
         self, terms: Sequence[str], scope: MemoryScope, readable: Readable | None
     ) -> TermStatistics:
         self._note("statistics")
-        return naive_statistics(terms, chosen(list(self.records.values()), scope, readable))
+        pool = chosen(list(self.records.values()), scope, readable)
+        return naive_statistics(terms, [one for one in pool if not one.sources])
 
     async def speakers(
         self, names: Sequence[str], scope: MemoryScope, readable: Readable | None
@@ -344,7 +345,8 @@ class RulesDouble:
     async def readable(self, volk_id: str) -> Readable | None:
         if not self.prefilter:
             return None
-        return Readable(volk_id=volk_id, grantors=self.grantors.get(volk_id, ()))
+        grantors = self.grantors.get(volk_id, ())
+        return Readable(volk_id=volk_id, grantors=grantors, exact=not self.denied)
 
 
 def has_tags(one: MemoryRecord, tags: Sequence[str], *, match_all: bool) -> bool:

@@ -131,9 +131,7 @@ class History:
 
 
 @pytest.mark.traces("REQ-010-012", "REQ-010-016", "REQ-010-017")
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=steps, scope=scopes, readable=callers)
 async def test_the_index_equals_a_naive_recomputation(
     embedder: Embedder, steps: list[tuple[str, object]], scope: MemoryScope, readable: Readable

@@ -176,19 +176,91 @@ async def test_the_rules_have_the_last_word_over_the_prefilter(world: World):
     assert await world.keys("storm", "B") == ["b"]
 
 
+@pytest.mark.parametrize("prefilter", [True, False])
 @pytest.mark.traces("REQ-010-018")
-async def test_others_private_entries_do_not_move_a_score(world: World):
-    for number in range(5):
-        world.hot.put(record(f"mine{number}", f"harbour {'storm' * (number % 2)} {number}"))
-    await world.in_cold(record("old", "storm in the harbour"))
-    before = {hit.record.key: hit.score for hit in (await world.ask("storm harbour")).hits}
+async def test_others_private_entries_do_not_move_a_score(world: World, prefilter: bool):
+    world.rules.prefilter = prefilter
+    await of_mine(world)
+    before = await scores(world, "storm harbour")
     for number in range(30):
         world.hot.put(record(f"theirs{number}", "storm storm storm", volk_id="B"))
     await world.in_cold(*(record(f"cold{n}", "harbour", volk_id="B") for n in range(30)))
-    for prefilter in (True, False):
-        world.rules.prefilter = prefilter
-        after = {hit.record.key: hit.score for hit in (await world.ask("storm harbour")).hits}
-        assert after == before
+    assert await scores(world, "storm harbour") == before
+
+
+@pytest.mark.parametrize("tier", ["hot", "cold"])
+@pytest.mark.traces("REQ-010-018")
+async def test_what_a_rule_forbids_moves_no_score(world: World, tier: str):
+    forbidden = [
+        record(
+            f"no{n}",
+            "storm storm over Anna's harbour",
+            classification=SHARED,
+            metadata={"speaker": "Anna"},
+            position=2 * n + 1,
+            volk_id="B",
+        )
+        for n in range(30)
+    ]
+    world.rules.denied = {one.key for one in forbidden}
+    await of_mine(world)
+    world.hot.put(record("beside", "north of it", classification=SHARED, position=2, volk_id="B"))
+    before = await scores(world, "what storm did Anna see in the harbour")
+    if tier == "hot":
+        for one in forbidden:
+            world.hot.put(one)
+    else:
+        await world.in_cold(*forbidden)
+    assert await scores(world, "what storm did Anna see in the harbour") == before
+
+
+@pytest.mark.traces("REQ-010-018", "REQ-010-035")
+async def test_a_summary_of_what_may_not_be_read_moves_no_score(world: World):
+    await of_mine(world)
+    world.hot.put(record("secret", "storm over the harbour", volk_id="B"))
+    before = await scores(world, "storm harbour")
+    for number in range(9):
+        world.hot.put(
+            record(
+                f"summary{number}",
+                "storm storm harbour",
+                classification=SHARED,
+                volk_id="B",
+                sources=("secret",),
+                source_versions=(1,),
+            )
+        )
+    await world.in_cold(
+        record(
+            "cold summary",
+            "storm harbour",
+            shared_with=("A",),
+            volk_id="B",
+            sources=("secret",),
+            source_versions=(1,),
+        )
+    )
+    assert await scores(world, "storm harbour") == before
+
+
+async def test_rules_that_forbid_leave_speakers_and_statistics_to_what_they_permit(world: World):
+    world.rules.denied = {"elsewhere"}
+    world.hot.put(record("anna", "storm in the harbour", metadata={"speaker": "Anna"}))
+    world.hot.put(record("other", "storm in the harbour too", metadata={"speaker": "Ben"}))
+    hits = (await world.ask("what did Anna say of the storm")).hits
+    assert hits[0].record.key == "anna"
+    assert "speaker" in hits[0].explanation.match
+
+
+async def of_mine(world: World) -> None:
+    for number in range(5):
+        world.hot.put(record(f"mine{number}", f"harbour {'storm' * (number % 2)} {number}"))
+    await world.in_cold(record("old", "storm in the harbour"))
+
+
+async def scores(world: World, query: str) -> dict[str, float]:
+    hits = (await world.ask(query, min_similarity=0.0)).hits
+    return {hit.record.key: hit.score for hit in hits}
 
 
 @pytest.mark.parametrize("prefilter", [True, False])
@@ -247,6 +319,24 @@ async def test_a_stored_summary_needs_every_source(world: World):
     assert await world.keys("storm", "B") == ["wide"]
     assert set(await world.keys("storm", "A")) == {"narrow", "wide", "second level"}
     assert await world.keys("storm", "A", include_summaries=False) == []
+
+
+@pytest.mark.parametrize("tier", ["hot", "cold"])
+async def test_a_stored_summary_stands_beside_nothing(world: World, tier: str):
+    said = record("said", "storm over the harbour", position=1)
+    summary = record(
+        "summary", "all was quiet", position=2, sources=("said",), source_versions=(1,)
+    )
+    after = record("after", "so we stayed", position=3)
+    if tier == "hot":
+        for one in (said, summary, after):
+            world.hot.put(one)
+    else:
+        await world.in_cold(said, summary, after)
+    hits = (await world.ask("storm", min_similarity=0.0)).hits
+    of_words = {hit.record.key: hit.explanation.match["keywords"][1] for hit in hits}
+    assert of_words["summary"] == 0
+    assert of_words["after"] > 0  # two places after the word
 
 
 # --- limit and similarity --------------------------------------------------------------------

@@ -47,7 +47,7 @@ texts = st.lists(
 
 @pytest.mark.traces("REQ-010-022")
 @pytest.mark.parametrize("counter", COUNTERS, ids=lambda counter: counter.name)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     contents=texts,
     max_tokens=st.one_of(st.integers(1, 80), st.integers(16, 600)),
@@ -66,7 +66,7 @@ def test_a_budget_is_never_exceeded(counter, contents, max_tokens, strategy):
 
 @pytest.mark.traces("REQ-010-022", "REQ-010-042")
 @pytest.mark.parametrize("counter", COUNTERS, ids=lambda counter: counter.name)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     numbers=st.lists(st.integers(0, 10_000), min_size=1, max_size=60, unique=True),
     joined=st.integers(1, 12),
@@ -128,7 +128,7 @@ class Tens:
 
 
 @pytest.mark.traces("REQ-010-022")
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     numbers=st.lists(st.integers(0, 10_000), min_size=1, max_size=60, unique=True),
     max_tokens=st.integers(1, 200),
@@ -152,7 +152,7 @@ def test_a_counter_whose_parts_count_less_than_the_whole_is_not_exceeded(numbers
 
 
 @pytest.mark.traces("REQ-010-023")
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     marks=st.lists(st.integers(1000, 9999), min_size=1, max_size=40, unique=True),
     max_tokens=st.integers(16, 400),

@@ -31,7 +31,7 @@ def test_sentences_end_where_a_reader_would_say(text, sentences):
     assert [sentence.text for sentence in split(text)] == sentences
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.lists(
         st.sampled_from(

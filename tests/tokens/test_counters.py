@@ -60,7 +60,7 @@ def cuts(text: str) -> list[int]:
 
 @pytest.mark.traces("REQ-010-041")
 @every_counter
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(text=any_text, max_tokens=st.integers(0, 40))
 def test_a_cut_is_the_longest_prefix_that_fits(counter, text, max_tokens):
     cut = counter.truncate(text, max_tokens)
@@ -72,7 +72,7 @@ def test_a_cut_is_the_longest_prefix_that_fits(counter, text, max_tokens):
 
 
 @every_counter
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(text=any_text)
 def test_a_text_within_the_budget_is_left_alone(counter, text):
     assert counter.truncate(text, counter.count(text)) == text
@@ -157,7 +157,7 @@ def test_huge_texts_take_time_in_proportion(counter, unit):
     assert time.monotonic() - before < 10
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(text=any_text, data=st.data())
 def test_boundaries_found_from_the_middle_are_those_found_from_the_start(text, data):
     start = data.draw(st.integers(0, len(text)))

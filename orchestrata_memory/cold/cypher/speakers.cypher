@@ -3,7 +3,7 @@ UNWIND $names AS name
 CALL {
   WITH name
   MATCH (m:Memory {speaker_key: name})
-  WHERE /*scope*/ AND /*readable*/
+  WHERE /*scope*/ AND /*readable*/ AND size(m.sources) = 0
   RETURN m.speaker AS speaker
   LIMIT 1
 }

@@ -5,7 +5,7 @@
 
 :- module(orchestrata_memory_driver,
           [ silence/0, new_rules/1, drop_rules/1, load_rules/3, set_volks/2, set_delegations/2,
-            ask/7, ask_many/6, ask_grantors/5,
+            ask/7, ask_many/6, ask_grantors/5, reading_forbidden/2,
             asked_memory/1, now/1, kept_grantors/2, keep_grantors/2
           ]).
 
@@ -238,6 +238,12 @@ ask_grantors(Module, Volk, Now, Limit, Grantors) :-
           ), _, fail), !,
     Grantors = Found.
 ask_grantors(_, _, _, _, []).
+
+%!  reading_forbidden(+Module, -Answer)
+%   maybe where a clause of memory_forbidden/1 can apply to a read, else never.
+reading_forbidden(Module, maybe) :-
+    clause(Module:memory_forbidden(can_read_memory(_, _)), _), !.
+reading_forbidden(_, never).
 
 decided(Module, Question, Limit, Outcome, Problem) :-
     catch(bounded(Module, Question, Limit, Outcome), Error, true),
