@@ -52,6 +52,15 @@ _PART = regex.compile(
 _HUMP = regex.compile(r"\p{Ll}\p{Lu}|\p{Lu}\p{Lu}\p{Ll}{2}")
 _EMOJI = regex.compile(r"\p{Extended_Pictographic}")
 _MARKS = regex.compile(r"(?<=\p{Latin})\p{Mn}+")
+_LETTERS = regex.compile(r"[\p{L}\p{M}]+")
+_CONNECTOR = regex.compile(r"[^\p{L}\p{M}\p{N}]")
+_DOTTED_I: Final = "i\u0307"
+"""What the capital letter I with a dot folds to."""
+
+
+def is_letters(text: str) -> bool:
+    """Whether a text is letters and their marks alone; many scripts write vowels as marks."""
+    return text.isalpha() or _LETTERS.fullmatch(text) is not None
 
 
 class TextAnalyzer:
@@ -130,7 +139,7 @@ class TextAnalyzer:
                 yield from self._spaced(piece["spaced"])
 
     def _spaced(self, run: str) -> Iterator[str]:
-        if run.isalpha() and not _HUMP.search(run):
+        if is_letters(run) and not _HUMP.search(run):
             yield from self._word(run)
             return
         parts = _PART.findall(run)
@@ -145,15 +154,14 @@ class TextAnalyzer:
                 yield from (term for term in self._word(part) if term != whole)
 
     def _word(self, word: str) -> Iterator[str]:
-        folded = word.casefold()
+        folded = word.casefold().replace(_DOTTED_I, "i")
         if folded in self._function_words:
             return
-        if (
-            self.language == "english"
-        ):  # accents are borrowed there, and hide endings from the stemmer
+        if self.language == "english":
+            # accents are borrowed there, and hide endings from the stemmer
             folded = _without_accents(folded)
         base = self._irregular.get(folded, folded)
-        stem = self._stemmer.stemWord(base) if base.isalpha() else base
+        stem = self._stemmer.stemWord(base) if is_letters(base) else base
         yield _without_accents(stem)[:MAX_TERM_CHARACTERS]
 
 
@@ -171,9 +179,9 @@ def _without_accents(word: str) -> str:
 
 def _is_identifier(run: str, parts: list[str]) -> bool:
     """Whether the run is a name of its own: more than letters, and not just a hyphenated word."""
-    if len(parts) <= 1 and run.isalnum():
-        return run.isdigit() is False and not run.isalpha()
-    connectors = {letter for letter in run if not letter.isalnum()}
+    if is_letters(run) or run.isdigit():
+        return len(parts) > 1
+    connectors = set(_CONNECTOR.findall(run))
     return connectors != {"-"} or any(letter.isdigit() for letter in run)
 
 

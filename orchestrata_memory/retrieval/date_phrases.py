@@ -79,7 +79,10 @@ def find_times(text: str, *, now: datetime, language: str = "english") -> tuple[
     today = now.astimezone(UTC).replace(hour=12, minute=0, second=0, microsecond=0, tzinfo=None)
     found: list[tuple[regex.Match[str], TimeSpan]] = []
     for match in grammar.phrase.finditer(text):
-        span = _span_of(match, grammar.code, today)
+        try:
+            span = _span_of(match, grammar.code, today)
+        except (ValueError, OverflowError, TypeError):  # a day that no calendar has
+            continue
         if span is not None:
             found.append((match, span))
         if len(found) == MAX_SPANS:
@@ -103,7 +106,7 @@ def _span_of(match: regex.Match[str], code: str | None, today: datetime) -> Time
     if groups["weekend"]:
         return _weekend(today, weeks_ago=1 if groups["weekend"].casefold() != "this" else 0)
     phrase = groups["bare"] or match.group()
-    named_year = regex.search(_YEAR, phrase) is not None
+    named_year = bool(groups["numeric"] or regex.search(_YEAR, phrase))
     relative = bool(groups["relative"] or groups["weekday"] or groups["lead"])
     moment = _parsed(phrase, code, today)
     if moment is None:
@@ -122,10 +125,7 @@ def _is_meant_as_time(name: str, match: regex.Match[str]) -> bool:
 
 
 def _parsed(phrase: str, code: str | None, today: datetime) -> tuple[datetime, str] | None:
-    try:
-        data = _parser(code, today).get_date_data(phrase)
-    except (ValueError, OverflowError, TypeError):  # a day that no calendar has
-        return None
+    data = _parser(code, today).get_date_data(phrase)
     return None if data.date_obj is None else (data.date_obj, data.period)
 
 
@@ -197,8 +197,9 @@ def _grammar(language: str) -> _Grammar:
     counted = "|".join(_counted_phrases(info)) or r"(?!)"
     before, after = _NOT_JOINED
     phrase = rf"""{before}(?:
-        (?P<iso>{_YEAR}-\d{{1,2}}(?:-\d{{1,2}})?)
-      | (?P<numeric>\d{{1,2}}[./-]\d{{1,2}}[./-](?:{_YEAR}|\d{{2}}))
+        (?P<iso>{_YEAR}-(?:0?[1-9]|1[0-2])(?:-\d{{1,2}})?)
+      | (?P<numeric>\d{{1,2}}(?P<separator>[./-])\d{{1,2}}(?P=separator){_YEAR}
+            |\d{{1,2}}(?P<slash>[/-])\d{{1,2}}(?P=slash)\d{{2}})
       | (?P<relative>{relative}|{counted})
       | (?P<recent>(?:last|past|previous)\s+(?P<recent_count>\d{{1,4}}|{_NUMBER_WORDS})\s+
             (?P<recent_unit>days|weeks|months|years))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import unicodedata
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,7 +10,7 @@ from typing import Final
 
 import regex
 
-from orchestrata_memory.retrieval.analysis import TextAnalyzer
+from orchestrata_memory.retrieval.analysis import TextAnalyzer, is_letters
 from orchestrata_memory.retrieval.date_phrases import find_times
 from orchestrata_memory.retrieval.dates import TimeSpan
 from orchestrata_memory.retrieval.weights import EVERYTHING, Ingredients
@@ -111,8 +110,7 @@ def plan_query(
 
 
 def _is_identifier(term: str) -> bool:
-    letters = any(letter.isalpha() for letter in term)
-    return letters and not all(letter.isalpha() or unicodedata.combining(letter) for letter in term)
+    return any(letter.isalpha() for letter in term) and not is_letters(term)
 
 
 def _naming(name: str) -> regex.Pattern[str]:

@@ -93,6 +93,22 @@ def test_another_language_is_stemmed_by_its_own_rules():
     assert TextAnalyzer("arabic").terms("الكتاب الجديد")
 
 
+@pytest.mark.parametrize(
+    ("language", "stored", "asked"),
+    [
+        ("hindi", "किताबें मेज़ पर हैं", "किताब"),
+        ("tamil", "புத்தகங்கள்", "புத்தகம்"),
+        ("turkish", "İSTANBUL'DAN geldik", "istanbul"),
+        ("turkish", "İŞLER bitti", "işler"),
+        ("english", "हिंदी में लिखा", "हिंदी"),
+    ],
+)
+def test_words_with_vowel_signs_are_words_and_stemmed(language, stored, asked):
+    analyzer = TextAnalyzer(language)
+    assert set(analyzer.query_terms(asked)) <= set(analyzer.terms(stored))
+    assert len(analyzer.query_terms(asked)) == 1
+
+
 def test_an_unknown_language_is_named():
     with pytest.raises(MemoryConfigurationError, match="klingon"):
         TextAnalyzer("klingon")

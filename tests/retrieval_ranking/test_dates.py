@@ -38,6 +38,9 @@ def spans(text: str, language: str = "english") -> list[tuple[str, str]]:
         ("last May", "2025-05-01", "2025-06-01"),
         ("between 3 May 2023 and 10 May 2023", "2023-05-03", "2023-05-11"),
         ("from June 2023 to August 2023", "2023-06-01", "2023-09-01"),
+        ("on 25.12.2023", "2023-12-25", "2023-12-26"),
+        ("since 12/25/23", "2023-12-25", "2023-12-26"),
+        ("in 2023-07", "2023-07-01", "2023-08-01"),
     ],
 )
 def test_a_time_becomes_a_span(text, start, end):
@@ -49,7 +52,8 @@ def test_a_time_becomes_a_span(text, start, end):
     [
         "may I ask you something", "march on", "give me a second", "the sun sat on a mat",
         "mon ami", "room 2020", "v2023.05.07 failed", "ticket ABC-2023-05-07", "99999 days ago",
-        "31 February 2023", "a week has seven days", "now and then", "",
+        "31 February 2023", "release 1.2.23", "port 10.0.12", "order 2023-13", "in 2023-13-01",
+        "1-2/23", "in 7973 years", "a week has seven days", "now and then", "",
     ],
 )  # fmt: skip
 def test_other_words_are_no_times(text):
@@ -122,3 +126,24 @@ def test_what_happened_then_ranks_above_the_same_at_another_time():
     assert keys(ranked("when did we meet the supplier in May?", pool(meetings)))[0] == "05"
     assert keys(ranked("supplier meeting of last month", pool(meetings)))[0] == "12"
     assert keys(ranked("supplier meeting on 9 March 2025", pool(meetings)))[0] == "03"
+
+
+@pytest.mark.parametrize("text", ["on 25/12/23", "on 2023-12-25", "25.12.2023"])
+def test_a_date_in_numbers_names_its_year(text):
+    (span,) = find_times(text, now=NOW)
+    assert not span.yearly
+
+
+COUNTS = st.integers(0, 9999).map(str) | st.sampled_from(["one", "two", "a"])
+UNITS = st.sampled_from(["days", "weeks", "months", "years", "decades", "Jahren", "jours"])
+PHRASES = st.sampled_from(["in {} {}", "{} {} ago", "last {} {}", "vor {} {}", "il y a {} {}"])
+
+
+@given(
+    st.builds(lambda phrase, count, unit: phrase.format(count, unit), PHRASES, COUNTS, UNITS),
+    st.sampled_from(["english", "german", "french"]),
+    st.datetimes(timezones=st.just(UTC)),
+)
+def test_no_number_of_days_or_years_breaks_it(text, language, now):
+    for span in find_times(text, now=now, language=language):
+        assert span.start < span.end

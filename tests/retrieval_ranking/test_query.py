@@ -51,6 +51,11 @@ def test_a_name_alone_is_still_a_query():
     assert plan("Alice", "Alice").ranking_terms == ("alic",)
 
 
+@pytest.mark.parametrize("word", ["हिंदी", "বাংলা", "தமிழ்", "naïve", "l’été", "İstanbul"])
+def test_a_word_with_marks_is_no_identifier(word):
+    assert plan(word).identifiers == ()
+
+
 def test_identifiers_are_told_from_words():
     asked = plan("Why does parse_header raise E1234 in 2023 for naïve users?")
     assert asked.identifiers == ("parse_header", "e1234")
