@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -22,7 +24,7 @@ from orchestrata_memory.models import (
     ScoreExplanation,
 )
 from orchestrata_memory.retrieval.analysis import TextAnalyzer
-from orchestrata_memory.retrieval.base import Ranked
+from orchestrata_memory.retrieval.base import Pool, Ranked
 from orchestrata_memory.retrieval.cold_source import ColdSource
 from orchestrata_memory.retrieval.hot_index import HotIndex
 from orchestrata_memory.retrieval.hot_source import HotSource, changed_since
@@ -40,6 +42,9 @@ Measured: with more of them ranking finds hardly anything more. A scope of that 
 whole."""
 
 CANDIDATES_A_RESULT: Final = 4
+INLINE_CANDIDATES: Final = 1_000
+"""So many are ranked on the event loop, in milliseconds; more on a thread."""
+
 _WIDENING: Final = 4
 _RULES_BATCH: Final = 32
 _ATTEMPTS: Final = 3
@@ -177,19 +182,26 @@ class SearchPipeline:
                 overtakings += 1
                 await run.prepare(both=overtakings == _ATTEMPTS)
                 continue
-            ranked = rank(
-                run.plan,
-                run.encoding,
-                pool,
-                now=request.now,
-                settings=self._tools.settings,
-                ingredients=request.ingredients,
-            )
+            ranked = await self._ranked(run, request, pool)
             best = (one for one in ranked if _similar_enough(one, request.min_similarity))
             chosen = await self._allowed(run, gathered, best, request.limit)
             if len(chosen) >= request.limit or gathered.exhausted:
                 return await self._verified(run, gathered, chosen)
             count *= _WIDENING
+
+    async def _ranked(self, run: SearchRun, request: SearchRequest, pool: Pool) -> Sequence[Ranked]:
+        ranking = partial(
+            rank,
+            run.plan,
+            run.encoding,
+            pool,
+            now=request.now,
+            settings=self._tools.settings,
+            ingredients=request.ingredients,
+        )
+        if len(pool.candidates) <= INLINE_CANDIDATES:
+            return ranking()
+        return await asyncio.to_thread(ranking)
 
     async def _allowed(
         self, run: SearchRun, gathered: Gathered, best: Iterator[Ranked], limit: int

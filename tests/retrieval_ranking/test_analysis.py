@@ -9,7 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrata_memory.errors import MemoryConfigurationError
-from orchestrata_memory.retrieval.analysis import MAX_TERM_CHARACTERS, TextAnalyzer
+from orchestrata_memory.retrieval.analysis import (
+    MAX_QUERY_TERMS,
+    MAX_TERM_CHARACTERS,
+    TextAnalyzer,
+)
 
 ENGLISH = TextAnalyzer()
 
@@ -84,6 +88,16 @@ def test_a_query_drops_question_words_but_not_all_it_has():
     assert ENGLISH.query_terms("who") == ("who",)
     assert "who" in ENGLISH.terms("who")
     assert ENGLISH.query_terms("to be or not to be, is it?") == ()
+
+
+def test_of_a_pasted_text_the_terms_it_repeats_are_asked():
+    once = [f"w{number}q" for number in range(3_000)]
+    pasted = " ".join([*once[:300], "harbour", *once[300:], "beyond the end of what is read"])
+    terms = ENGLISH.query_terms(pasted[:4_000] + " harbour " + pasted[4_000:])
+    assert len(terms) == MAX_QUERY_TERMS
+    assert "harbour" in terms
+    assert terms[0] == "w0q"
+    assert not set(ENGLISH.terms("beyond the end")) & set(terms)
 
 
 def test_another_language_is_stemmed_by_its_own_rules():

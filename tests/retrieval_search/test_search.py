@@ -615,3 +615,10 @@ async def test_a_search_cancelled_at_any_moment_leaves_nothing_behind(world: Wor
     gc.collect()
     await world.index.sync()  # a run that others may share goes on
     assert asyncio.all_tasks() == before
+
+
+async def test_a_pasted_text_finds_what_it_repeats(world: World):
+    for number in range(1_300):
+        world.hot.put(record(f"k{number}", f"word{number} harbour"))
+    pasted = "storm " + "word77 storm " * 50 + " ".join(f"other{n}" for n in range(9_000))
+    assert (await world.keys(pasted, limit=400))[0] == "k77"
