@@ -55,14 +55,15 @@ def context_of(options: Options, *, focus: str | None = None) -> MemoryContext:
 def with_light_model(settings: MemoryEngineSettings) -> MemoryEngineSettings:
     """The settings with ONNX for the little that one command embeds, where it can be had.
 
-    It is loaded in a moment where the reference takes seconds, and its vectors agree (cosine at
-    least 0.999). What is configured stays.
+    It is loaded in a moment where the reference takes seconds. Only the default model's export is
+    known to agree with it (cosine at least 0.999), so another model, and what is configured, stays.
     """
     from orchestrata_memory.embedding import onnx
+    from orchestrata_memory.embedding.locate import is_default_model
 
     embedding = settings.embedding
-    chosen = {"backend", "device"} & embedding.model_fields_set
-    if chosen or onnx.available(embedding.model, embedding.model_path) is None:
+    chosen = {"backend", "device", "model_path"} & embedding.model_fields_set
+    if chosen or not is_default_model(embedding.model) or not onnx.available(embedding.model, None):
         return settings
     light = embedding.model_copy(update={"backend": "onnx"})
     return settings.model_copy(update={"embedding": light})

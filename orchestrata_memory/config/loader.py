@@ -17,7 +17,7 @@ from orchestrata_memory.config import environment
 from orchestrata_memory.config.document import Tree, interpolated, read_document, section_of
 from orchestrata_memory.config.placement import misplaced, suspected
 from orchestrata_memory.config.problems import InvalidSettingsError, SettingProblem, listed
-from orchestrata_memory.config.settings import MemoryEngineSettings
+from orchestrata_memory.config.settings import MemoryEngineSettings, UserPath
 from orchestrata_memory.errors import MemoryConfigurationError
 
 SECTION = ("runtime", "memory_engine")
@@ -57,7 +57,12 @@ def config_file(path: Path | None, environ: Mapping[str, str]) -> Path | None:
     named = environ.get(environment.CONFIG)
     if path is None and named:
         path = Path(named)
-    return None if path is None else path.expanduser()
+    try:
+        return None if path is None else path.expanduser()
+    except RuntimeError as error:
+        raise MemoryConfigurationError(
+            f"the configuration {path} names the home folder of nobody known here"
+        ) from error
 
 
 def suspicion(path: Path) -> str | None:
@@ -94,13 +99,13 @@ def _anchor_paths(tree: object, model: type[BaseModel], folder: Path) -> None:
             continue
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
             _anchor_paths(value, annotation, folder)
-        elif Path in (annotation, *get_args(annotation)):
+        elif UserPath in (annotation, *get_args(annotation)):
             tree[name] = _anchored(value, folder)
 
 
 def _anchored(value: object, folder: Path) -> object:
-    if isinstance(value, str) and value:
-        return str(folder / Path(value).expanduser())
+    if isinstance(value, str) and value and not value.startswith("~"):
+        return str(folder / value)
     if isinstance(value, list):
         return [_anchored(item, folder) for item in value]
     return value

@@ -10,13 +10,24 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import AfterValidator, Field, SecretStr, model_validator
 
 from orchestrata_memory.config.checked import Settings
 from orchestrata_memory.config.problems import SettingProblem, refusal
 from orchestrata_memory.models import SYSTEM_VOLK, InjectionStrategy
 
 DAY = int(timedelta(days=1).total_seconds())
+
+
+def _expanded(path: Path) -> Path:
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        raise ValueError("names the home folder of nobody known here") from error
+
+
+UserPath = Annotated[Path, AfterValidator(_expanded)]
+"""A path in which ``~`` is the user's home folder."""
 
 Seconds = Annotated[float, Field(gt=0)]
 
@@ -80,7 +91,7 @@ class EmbeddedSettings(Settings):
             container has. 100,000 memories need some 1,000.
     """
 
-    data_dir: Path | None = None
+    data_dir: UserPath | None = None
     linger_seconds: float = Field(default=0.0, ge=0)
     fsync: Literal["always", "everysec"] = "always"
     graph_heap_mb: int | None = Field(default=None, ge=128)
@@ -99,7 +110,7 @@ class EmbeddingSettings(Settings):
     """
 
     model: str = "all-MiniLM-L6-v2"
-    model_path: Path | None = None
+    model_path: UserPath | None = None
     dimension: int = Field(default=384, ge=2)
     backend: Literal["sentence-transformers", "onnx", "hashing"] = "sentence-transformers"
     query_backend: Literal["auto", "same", "onnx"] = "auto"
@@ -122,7 +133,7 @@ class GovernanceSettings(Settings):
     """
 
     volks: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    rule_files: tuple[Path, ...] = ()
+    rule_files: tuple[UserPath, ...] = ()
 
     @model_validator(mode="after")
     def _volks_can_be_registered(self) -> Self:
@@ -176,7 +187,7 @@ class AuditSettings(Settings):
         retention_days: How long cold keeps records; 0 keeps them for good.
     """
 
-    file: Path | None = None
+    file: UserPath | None = None
     retention_days: int = Field(default=365, ge=0)
 
 

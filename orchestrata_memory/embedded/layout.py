@@ -24,10 +24,9 @@ from typing import Literal
 import platformdirs
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from orchestrata_memory.config.environment import DATA_DIR
 from orchestrata_memory.embedded.commands import write_private
 from orchestrata_memory.errors import MemoryConfigurationError
-
-DATA_DIR_VARIABLE = "ORCHESTRATA_MEMORY_DATA_DIR"
 
 PartName = Literal["redis", "graph"]
 Phase = Literal["ready", "restarting", "failed"]
@@ -35,7 +34,7 @@ Phase = Literal["ready", "restarting", "failed"]
 
 def default_data_dir(environ: Mapping[str, str] | None = None) -> Path:
     """``ORCHESTRATA_MEMORY_DATA_DIR``, else the user's data folder."""
-    given = (os.environ if environ is None else environ).get(DATA_DIR_VARIABLE)
+    given = (os.environ if environ is None else environ).get(DATA_DIR)
     if given:
         return Path(given).expanduser().absolute()
     return Path(platformdirs.user_data_dir("orchestrata-memory", appauthor=False))
@@ -107,7 +106,7 @@ class PartFolder:
             raise MemoryConfigurationError(
                 f"runtime.memory_engine.embedded.data_dir: {self.data_dir} cannot be used "
                 f"({error.strerror or error}): choose a folder you may write to, there or by "
-                f"{DATA_DIR_VARIABLE}"
+                f"{DATA_DIR}"
             ) from error
 
     def password(self) -> str:

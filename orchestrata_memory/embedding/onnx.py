@@ -58,7 +58,8 @@ class OnnxModel:
         """Load the weights; idempotent.
 
         Raises:
-            MemoryConfigurationError: Not installed or not found, with what to install.
+            MemoryConfigurationError: Not installed or not found, with what to install; or the
+                model does not pool by the mean.
         """
         if self._session is not None:
             return
@@ -70,6 +71,7 @@ class OnnxModel:
                 "tokenizer.json into embedding.model_path"
             )
         weights, tokenizer = files
+        _check_pooling(tokenizer.parent)
         session = _session_of(weights, self._threads)
         self._encoder = _encoder_of(tokenizer)
         self._inputs = frozenset(entry.name for entry in session.get_inputs())
@@ -102,6 +104,22 @@ def available(model: str, model_path: Path | None) -> tuple[Path, Path] | None:
     if find_spec("onnxruntime") is None or find_spec("tokenizers") is None:
         return None
     return onnx_files(model, model_path)
+
+
+def _check_pooling(directory: Path) -> None:
+    """Refuse a model that sentence-transformers pools in another way than by the mean."""
+    file = directory / "1_Pooling" / "config.json"
+    if not file.is_file():
+        return
+    stated = json.loads(file.read_text(encoding="utf-8"))
+    modes = {name for name, on in stated.items() if name.startswith("pooling_mode_") and on is True}
+    if isinstance(mode := stated.get("pooling_mode"), str):
+        modes.add(f"pooling_mode_{mode}_tokens")
+    if modes - {"pooling_mode_mean_tokens"}:
+        raise MemoryConfigurationError(
+            f"embedding: {directory} pools by {', '.join(sorted(modes))}, the onnx backend by the "
+            "mean of the tokens only; set embedding.backend to sentence-transformers"
+        )
 
 
 def _session_of(weights: Path, threads: int) -> InferenceSession:

@@ -10,6 +10,8 @@ import typer
 from orchestrata_memory.cli.arguments import moment
 from orchestrata_memory.cli.option_groups import OptionGroup, expanded
 from orchestrata_memory.cli.options import DEFAULT_VOLK, Options
+from orchestrata_memory.cli.runtime import with_light_model
+from orchestrata_memory.config.settings import EmbeddingSettings, MemoryEngineSettings
 from tests.cli.runner import run
 
 
@@ -114,3 +116,19 @@ def test_a_configured_registration_keeps_the_default_volk_out(tmp_path):
     assert run("config", "--json", env=env).json["settings"]["governance.volks"] == {
         "ENG:ALPHA": ["team_lead"]
     }
+
+
+@pytest.mark.parametrize(
+    ("embedding", "backend"),
+    [
+        ({}, "onnx"),
+        ({"model": "sentence-transformers/all-MiniLM-L6-v2"}, "onnx"),
+        ({"backend": "sentence-transformers"}, "sentence-transformers"),
+        ({"model": "someone/another-model"}, "sentence-transformers"),
+        ({"model_path": "."}, "sentence-transformers"),
+    ],
+)
+def test_only_the_default_model_is_taken_in_its_light_form(embedding, backend):
+    settings = MemoryEngineSettings(embedding=EmbeddingSettings(**embedding))
+
+    assert with_light_model(settings).embedding.backend == backend

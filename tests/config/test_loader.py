@@ -133,10 +133,16 @@ def test_references_defaults_and_dollar_signs(write: Write) -> None:
 
 
 def test_paths_of_a_file_are_relative_to_it(write: Write) -> None:
-    path = write("governance: {rule_files: [rules/own.pl, /abs.pl]}\naudit: {file: trail.jsonl}")
+    path = write(
+        "governance: {rule_files: [rules/own.pl, /abs.pl, ~/my.pl]}\naudit: {file: trail.jsonl}"
+    )
     settings = load_settings(path, environ={})
     folder = path.parent
-    assert settings.governance.rule_files == (folder / "rules" / "own.pl", Path("/abs.pl"))
+    assert settings.governance.rule_files == (
+        folder / "rules" / "own.pl",
+        Path("/abs.pl"),
+        Path.home() / "my.pl",
+    )
     assert settings.audit.file == folder / "trail.jsonl"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from orchestrata_memory import (
     build_engine,
     register_memory_engine,
 )
+from orchestrata_memory.config.loader import load_settings
 from orchestrata_memory.config.settings import GraphSettings, RedisSettings
 from orchestrata_memory.errors import MemoryConfigurationError
 
@@ -107,3 +109,24 @@ def test_what_is_right_stays_as_it_was() -> None:
     assert settings.redis.model_fields_set == {"ttl_seconds"}
     assert MemoryEngineSettings.model_validate(settings.model_dump()) == settings
     assert settings.model_copy(update={"injection_enabled": False}).injection_enabled is False
+
+
+@pytest.mark.parametrize(
+    ("variable", "path"),
+    [
+        ("ORCHESTRATA_MEMORY_DATA_DIR", "embedded.data_dir"),
+        ("ORCHESTRATA_MEMORY__EMBEDDED__DATA_DIR", "embedded.data_dir"),
+        ("ORCHESTRATA_MEMORY__EMBEDDING__MODEL_PATH", "embedding.model_path"),
+        ("ORCHESTRATA_MEMORY__AUDIT__FILE", "audit.file"),
+    ],
+)
+def test_a_path_may_begin_with_the_home_folder(variable: str, path: str) -> None:
+    group, name = path.split(".")
+    settings = load_settings(None, environ={variable: "~/memory"})
+    assert getattr(getattr(settings, group), name) == Path.home() / "memory"
+
+
+def test_the_home_folder_of_nobody_is_a_mistake_in_the_field() -> None:
+    environ = {"ORCHESTRATA_MEMORY__GOVERNANCE__RULE_FILES": '["~nobody-known/rules.pl"]'}
+    with pytest.raises(MemoryConfigurationError, match="home folder of nobody"):
+        load_settings(None, environ=environ)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -192,3 +193,22 @@ def test_importing_the_package_imports_no_library_of_models():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [{"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, {"pooling_mode": "cls"}],
+)
+def test_an_export_that_pools_otherwise_is_refused(tmp_path: Path, stated):
+    folder = locate.local_model_dir(locate.DEFAULT_MODEL, None)
+    files = locate.onnx_files(locate.DEFAULT_MODEL, None)
+    assert folder is not None
+    assert files is not None
+    for file in files:
+        (tmp_path / file.name).symlink_to(file)
+    OnnxModel("mine", model_path=tmp_path).load()
+    (tmp_path / "1_Pooling").mkdir()
+    (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps(stated))
+
+    with pytest.raises(MemoryConfigurationError, match=r"cls.*sentence-transformers"):
+        OnnxModel("mine", model_path=tmp_path).load()

@@ -12,9 +12,10 @@ from pathlib import Path
 import psutil
 
 from orchestrata_memory.cli.doctor.check import Check, fail, installed, ok, warn
+from orchestrata_memory.config.environment import DATA_DIR
 from orchestrata_memory.config.loader import PREFIX as SECTION_NAME
 from orchestrata_memory.config.loader import suspicion
-from orchestrata_memory.embedded.layout import DATA_DIR_VARIABLE, default_data_dir
+from orchestrata_memory.embedded.layout import default_data_dir
 from orchestrata_memory.embedded.programs import ARCADEDB_GLIBC, platform_problem
 
 OLDEST_PYTHON = (3, 11)
@@ -100,7 +101,7 @@ async def prolog() -> Check:
 async def data_dir(configured: Path | None) -> Check:
     """Where embedded servers and the spare audit file live."""
     folder = configured or default_data_dir()
-    fix = f"choose another with --data-dir or {DATA_DIR_VARIABLE}"
+    fix = f"choose another with --data-dir or {DATA_DIR}"
     try:
         existing = _tried(folder)
         free = shutil.disk_usage(existing).free
