@@ -18,7 +18,7 @@ from orchestrata_memory.errors import (
     MemoryKeyExistsError,
     MemoryValidationError,
 )
-from orchestrata_memory.ingest import IngestItem, read_items
+from orchestrata_memory.ingest import Format, IngestItem, read_items
 from orchestrata_memory.ingest.progress import Reporter
 from orchestrata_memory.ingest.writers import write_streams
 from orchestrata_memory.models import MemoryClassification, memory_context
@@ -91,14 +91,22 @@ class IngestReport:
         return set().union(*(f.sessions for f in self.files))
 
 
-def read_sources(paths: Sequence[Path], *, limit_bytes: int) -> list[Source]:
+def read_sources(
+    paths: Sequence[Path], *, limit_bytes: int, form: Format | None = None
+) -> list[Source]:
     """Read every file before anything is stored, so that a faulty one changes nothing.
+
+    Args:
+        paths: The files.
+        limit_bytes: The content limit.
+        form: Format of all of them; None finds out.
 
     Raises:
         MemoryValidationError: Names the file and line of what is wrong.
     """
     return [
-        Source(path=path, items=tuple(read_items(path, limit_bytes=limit_bytes))) for path in paths
+        Source(path=path, items=tuple(read_items(path, limit_bytes=limit_bytes, form=form)))
+        for path in paths
     ]
 
 

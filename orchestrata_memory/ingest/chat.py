@@ -34,6 +34,9 @@ _PROJECT: Final = ("project_id", "project")
 _TASK: Final = ("task_id", "task")
 _KEY: Final = ("id", "message_id", "key")
 _MESSAGES: Final = "messages"
+_SECONDS_FROM: Final = 1e8
+"""Fewer are not taken for a time: no chat is from before 1973, and a date may be all digits."""
+
 _MILLISECONDS_FROM: Final = 1e11
 _TAGS: Final = 64
 
@@ -146,26 +149,31 @@ def _time(value: object) -> datetime | None:
     if value is None or value == "":
         return None
     try:
-        if isinstance(value, str) and not _is_number(value):
-            moment = datetime.fromisoformat(value.strip())
-            return moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)
         if isinstance(value, (str, int, float)) and not isinstance(value, bool):
-            seconds = float(value)
-            if abs(seconds) >= _MILLISECONDS_FROM:
-                seconds /= 1000
-            return datetime.fromtimestamp(seconds, UTC)
+            return _moment(str(value).strip())
     except (ValueError, OverflowError, OSError):
         pass
     raise MemoryValidationError("timestamp", "must be ISO 8601, or seconds since 1970")
 
 
-def _is_number(text: str) -> bool:
+def _moment(text: str) -> datetime:
+    seconds = _number(text)
+    if seconds is None or abs(seconds) < _SECONDS_FROM:  # such as 20240501
+        moment = datetime.fromisoformat(text)
+        return moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)
+    if abs(seconds) >= _MILLISECONDS_FROM:
+        seconds /= 1000
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _number(text: str) -> float | None:
     try:
-        float(text)
+        return float(text)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def _reason(error: Exception) -> str:
-    return error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"
+    if isinstance(error, json.JSONDecodeError):
+        return error.msg
+    return "nested too deeply" if isinstance(error, RecursionError) else "a number is too long"

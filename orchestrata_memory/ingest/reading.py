@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from orchestrata_memory.errors import MemoryValidationError
 from orchestrata_memory.ingest.base import Format, IngestItem, fault, read_lines
 from orchestrata_memory.ingest.chat import read_chat, read_chat_lines
 from orchestrata_memory.ingest.documents import read_markdown, read_text
@@ -65,22 +67,35 @@ def detect_format(path: Path) -> Format:
         return known
     head = [line.text for line in islice(read_lines(path), _LOOKED_AT)]
     first = next((text.strip() for text in head if text.strip()), "")
-    if path.suffix.lower() == ".json" or first[:1] in {"{", "["}:
-        return _json_format(path, first)
+    if path.suffix.lower() == ".json":
+        value, ends_with_line = _first_value(path, first)
+        return _format_of(value, ends_with_line=ends_with_line)
+    if first[:1] in {"{", "["}:
+        with suppress(MemoryValidationError):  # a log, say, begins so too
+            value, ends_with_line = _first_value(path, first)
+            if _holds_objects(value):
+                return _format_of(value, ends_with_line=ends_with_line)
     if any(text.startswith(("# ", "## ", "```")) for text in head):
         return Format.MARKDOWN
     return Format.TEXT
 
 
-def _json_format(path: Path, first_line: str) -> Format:
+def _first_value(path: Path, first_line: str) -> tuple[object, bool]:
+    """The JSON value that a file begins with, and whether it ends with the first line."""
     try:
-        value = json.loads(first_line)
+        return json.loads(first_line), True
     except (ValueError, RecursionError):
-        value = _load(path)  # it goes on over several lines
-    else:
-        if isinstance(value, dict) and not is_locomo(value):
-            return Format.CHAT_LINES
-    return Format.LOCOMO if is_locomo(value) else Format.CHAT
+        return _load(path), False
+
+
+def _format_of(value: object, *, ends_with_line: bool) -> Format:
+    if is_locomo(value):
+        return Format.LOCOMO
+    return Format.CHAT_LINES if ends_with_line and isinstance(value, dict) else Format.CHAT
+
+
+def _holds_objects(value: object) -> bool:
+    return isinstance(value[0] if isinstance(value, list) and value else value, dict)
 
 
 def _items(path: Path, form: Format, limit_bytes: int, part_bytes: int) -> Iterator[IngestItem]:
@@ -103,5 +118,7 @@ def _load(path: Path) -> object:
         return json.loads(text)
     except json.JSONDecodeError as error:
         raise fault(path, error.lineno, f"is not JSON: {error.msg}") from error
+    except ValueError as error:
+        raise fault(path, None, "holds a number of too many digits") from error
     except RecursionError as error:
         raise fault(path, None, "is nested too deeply") from error

@@ -152,6 +152,16 @@ def test_chat_lines_with_fields_called_in_many_ways(file):
     assert items[6].project_id == "p"
 
 
+@pytest.mark.parametrize("day", ["20260301", 20260301, "2026-03-01", " 2026-03-01T00:00Z "])
+def test_a_day_in_digits_is_no_number_of_seconds(file, day):
+    (item,) = read(file("chat.jsonl", json.dumps({"content": "x", "date": day})))
+    assert item.occurred_at == datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def test_a_number_of_too_many_digits_is_said(file):
+    assert "digits" in fault(file("chat.json", "[\n" + "1" * 5_000 + "]"))
+
+
 def test_conversations_with_messages_become_sessions(file):
     talk = {"messages": [{"role": "user", "content": "Q"}, {"role": "assistant", "content": "A"}]}
     lines = read(file("chat.jsonl", "\n".join(json.dumps({**talk, "id": n}) for n in ("x", "y"))))
@@ -190,6 +200,9 @@ def test_what_is_said_twice_is_kept_twice_with_stable_keys(file):
         ("[1]", "not an object"),
         ("null", "not an object"),
         ("[" * 100_000, "nested too deeply"),
+        ('{"role": "u", "content": "x", "time": "2024"}', "timestamp"),
+        ('{"role": "u", "content": "x", "time": 12.5}', "timestamp"),
+        ('{"role": "u", "content": "x", "n": ' + "1" * 5_000 + "}", "too long"),
     ],
 )
 def test_a_broken_line_is_named_and_those_before_it_are_given(file, line, words):
@@ -343,6 +356,12 @@ def test_missing_files_and_folders_say_so(tmp_path):
         ("noname", "words\n\n## Heading", Format.MARKDOWN),
         ("noname", "just words", Format.TEXT),
         ("notes.log", "just words", Format.TEXT),
+        ("notes.log", "[2024-05-01 10:00] it began", Format.TEXT),
+        ("notes.log", "[1]\n\n# Sources", Format.MARKDOWN),
+        ("notes.log", "{% block %}\ntext", Format.TEXT),
+        ("notes.log", '[{"role": "u"}]', Format.CHAT),
+        ("notes.log", '{"messages":\n []}', Format.CHAT),
+        ("notes.log", "[" * 100_000, Format.TEXT),
     ],
 )
 def test_formats_are_found_out(file, name, content, expected):

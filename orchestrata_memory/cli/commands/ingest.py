@@ -15,6 +15,7 @@ from orchestrata_memory.cli.exits import ExitCode
 from orchestrata_memory.cli.missing import waiting_note
 from orchestrata_memory.cli.options import Options
 from orchestrata_memory.cli.runtime import engine_for, settings_of
+from orchestrata_memory.ingest.base import Format
 from orchestrata_memory.models import MemoryClassification
 
 if TYPE_CHECKING:
@@ -54,6 +55,10 @@ async def ingest(
             help="stable: ingesting a file again stores nothing twice; generated: quicker.",
         ),
     ] = Keys.STABLE,
+    form: Annotated[
+        Format | None,
+        typer.Option("--format", help="What the files are; found out where it is not given."),
+    ] = None,
     classification: ClassificationOption = MemoryClassification.PRIVATE,
 ) -> Answer:
     """Store what files hold: a message, turn or paragraph is a memory.
@@ -65,7 +70,8 @@ async def ingest(
     from orchestrata_memory.cli.ingesting import Ingest, read_sources
     from orchestrata_memory.cli.progress import Bars
 
-    sources = read_sources(files, limit_bytes=settings_of(options).limits.content_bytes)
+    limit_bytes = settings_of(options).limits.content_bytes
+    sources = read_sources(files, limit_bytes=limit_bytes, form=form)
     async with engine_for(options, bulk=True) as engine:
         task = Ingest(
             engine,
