@@ -69,7 +69,7 @@ def read_intents(path: Path) -> IntentSet:
         data = json.loads(path.read_text(encoding="utf-8"))
         stored = [Labelled(text=text, intent=intent) for text, intent in data["train"]]
         asked = [Labelled(text=text, intent=intent) for text, intent in data["test"]]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         problem = f"{path} is no CLINC150 file ({type(error).__name__}: {error})"
         raise MemoryValidationError("FILE", problem) from error
     random.Random(_SEED).shuffle(stored)  # noqa: S311 - a shuffle, not a secret

@@ -60,7 +60,7 @@ def read_conversations(path: Path, *, limit_bytes: int) -> list[Conversation]:
             _conversation(name, turns, asked)
             for (name, turns), asked in zip(by_project.items(), questions, strict=True)
         ]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         problem = f"{path} holds no questions of LoCoMo ({type(error).__name__}: {error})"
         raise MemoryValidationError("FILE", problem) from error
 

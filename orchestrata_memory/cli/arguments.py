@@ -98,6 +98,10 @@ def metadata_of(text: str | None) -> dict[str, Any] | None:
         value = json.loads(text)
     except json.JSONDecodeError as error:
         raise typer.BadParameter(f"--metadata: not JSON: {error}") from None
+    except ValueError:
+        raise typer.BadParameter("--metadata: holds a number of too many digits") from None
+    except RecursionError:
+        raise typer.BadParameter("--metadata: nested too deeply") from None
     if not isinstance(value, dict):
         raise typer.BadParameter("--metadata: a JSON object is wanted, in braces")
     return value

@@ -32,6 +32,10 @@ _PROVIDER = (
     f"Model provider: picks the token counter. {', '.join(OPENAI_PROVIDERS)}: tiktoken; "
     f"{', '.join(ANTHROPIC_PROVIDERS)}: an estimate that is not too low; any other, or none: words."
 )
+_MODEL = (
+    "The provider's model: picks the vocabulary for OpenAI; with a key of Anthropic, a summary "
+    "is held against that model's own count."
+)
 _PANEL = "Who and where (also before the command's name)"
 
 
@@ -63,6 +67,7 @@ def _common(*, with_env: bool) -> dict[str, tuple[object, object]]:
         "task": text("The caller's task.", "--task", "TASK"),
         "project": text("The caller's project.", "--project", "PROJECT"),
         "provider": text(_PROVIDER, "--provider", "PROVIDER"),
+        "model": text(_MODEL, "--model", "MODEL"),
         "json": (
             Annotated[bool, common_option("Print one JSON document.", "--json", env=None)],
             False,

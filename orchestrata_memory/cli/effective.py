@@ -10,7 +10,7 @@ from pydantic import BaseModel, SecretStr
 from orchestrata_memory.cli.options import Options
 from orchestrata_memory.cli.runtime import settings_of
 from orchestrata_memory.config import environment
-from orchestrata_memory.config.loader import load_settings
+from orchestrata_memory.config.loader import load_with_origins
 from orchestrata_memory.config.settings import MemoryEngineSettings
 
 SECRET = "(set)"  # noqa: S105 - what stands in its place
@@ -36,15 +36,6 @@ def _without_password(value: object) -> object:
     return value
 
 
-def origins(options: Options) -> dict[str, str]:
-    """Dotted names of the settings that an option or a variable sets, and which one."""
-    by_variable = environment.overlay({}, os.environ, lambda name, what: None)  # noqa: ARG005
-    found = {".".join(path): variable for path, variable in by_variable.items()}
-    if options.data_dir is not None:
-        found["embedded.data_dir"] = "--data-dir"
-    return found
-
-
 def effective(options: Options) -> list[tuple[str, object, str]]:
     """Dotted name, value and origin of every setting.
 
@@ -53,8 +44,11 @@ def effective(options: Options) -> list[tuple[str, object, str]]:
     """
     settings = settings_of(options)
     file = options.config or os.environ.get(environment.CONFIG)
-    given, defaults = origins(options), dict(flat(MemoryEngineSettings()))
-    loaded = dict(flat(load_settings(options.config, environ=os.environ)))
+    read, by_variable = load_with_origins(options.config, environ=os.environ)
+    loaded, defaults = dict(flat(read)), dict(flat(MemoryEngineSettings()))
+    given = {".".join(path): variable for path, variable in by_variable.items()}
+    if options.data_dir is not None:
+        given["embedded.data_dir"] = "--data-dir"
 
     def origin(name: str, value: object) -> str:
         if name in given:

@@ -22,6 +22,8 @@ class Options:
         data_dir: Where the embedded servers keep their data.
         volk: Who calls; the default Volk `DEFAULT_VOLK` when nobody is named.
         session: The caller's session; one a day when none is named.
+        provider: Of the caller's language model; chooses the token counter.
+        model: The caller's language model.
         json: Print one JSON document instead of tables.
     """
 
@@ -32,6 +34,7 @@ class Options:
     task: str | None = None
     project: str | None = None
     provider: str | None = None
+    model: str | None = None
     json: bool = False
 
     def overridden(self, given: Mapping[str, object]) -> Options:

@@ -48,6 +48,7 @@ def context_of(options: Options, *, focus: str | None = None) -> MemoryContext:
         task_id=options.task,
         project_id=options.project,
         provider=options.provider,
+        model=options.model,
         focus=focus,
     )
 

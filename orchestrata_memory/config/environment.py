@@ -44,7 +44,7 @@ def overlay(
         if _is_structured(path):
             try:
                 value = json.loads(text)
-            except json.JSONDecodeError:
+            except (ValueError, RecursionError):
                 problem(variable, "its value must be JSON")
                 continue
         if _put(tree, path, value):

@@ -38,6 +38,13 @@ def load_settings(
     Raises:
         MemoryConfigurationError: Lists each problem with the full name of its field.
     """
+    return load_with_origins(path, environ=environ)[0]
+
+
+def load_with_origins(
+    path: Path | None = None, *, environ: Mapping[str, str] | None = None
+) -> tuple[MemoryEngineSettings, dict[tuple[str, ...], str]]:
+    """As `load_settings`, and which variable set what, by the names on the way to it."""
     variables = os.environ if environ is None else environ
     path = config_file(path, variables)
     problems: list[str] = []
@@ -49,7 +56,7 @@ def load_settings(
     if settings is None or problems:
         source = "the environment" if path is None else str(path)
         raise MemoryConfigurationError(listed(source, problems))
-    return settings
+    return settings, origins
 
 
 def config_file(path: Path | None, environ: Mapping[str, str]) -> Path | None:

@@ -10,7 +10,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, SecretStr, model_validator
+import Stemmer
+from pydantic import AfterValidator, Field, SecretStr, field_validator, model_validator
 
 from orchestrata_memory.config.checked import Settings
 from orchestrata_memory.config.problems import SettingProblem, refusal
@@ -195,14 +196,21 @@ class SearchSettings(Settings):
     """Ranking.
 
     Attributes:
-        language: Snowball stemmer's name.
-        recency_half_life_days: Age at which the recency evidence is one half.
+        language: Snowball stemmer's name, such as ``english`` or ``german``.
+        recency_half_life_days: Age at which recency counts half, in searches and summaries.
         promote: Copy matched cold entries into the searcher's open session.
     """
 
     language: str = "english"
     recency_half_life_days: float = Field(default=30.0, gt=0)
     promote: bool = True
+
+    @field_validator("language")
+    @classmethod
+    def _has_a_stemmer(cls, language: str) -> str:
+        if language not in (known := Stemmer.algorithms()):
+            raise ValueError(f"there is no such stemmer; choose one of {', '.join(known)}")
+        return language
 
 
 class SummarySettings(Settings):

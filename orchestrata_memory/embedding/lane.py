@@ -91,7 +91,6 @@ class ModelLane:
         self.loaded = False
         self.load_error: MemoryEngineError | None = None
         self.model_calls = 0
-        self.texts_encoded = 0
 
     @property
     def model(self) -> EmbeddingModel:
@@ -265,7 +264,6 @@ class ModelLane:
         encodings = self._model.encode(texts, with_tokens=with_tokens)
         if len(encodings) != len(texts):
             raise MemoryEmbeddingError("the model gave another number of vectors than texts")
-        self.texts_encoded += len(texts)
         return [self._checked(encoding) for encoding in encodings]
 
     def _checked(self, encoding: Encoding) -> Encoding | TextNotEmbeddedError:

@@ -107,7 +107,7 @@ class EmbeddingService:
 
         May be called again after `close`; models and caches are kept.
 
-        The document model is loaded by the first document, or by `warm_up`.
+        The document model is loaded by the first document.
         """
         if self._open:
             return
@@ -117,15 +117,6 @@ class EmbeddingService:
             self._own_queries.open()
             self._start(self._load_quietly(self._own_queries))
         self._open = True
-
-    async def warm_up(self) -> None:
-        """Load the document model now rather than with the first document.
-
-        Raises:
-            MemoryConfigurationError: It cannot be loaded, or has another dimension.
-        """
-        self._check_open()
-        await self._documents.load()
 
     async def close(self) -> None:
         """Refuse new texts, finish what waits, end the threads; idempotent."""

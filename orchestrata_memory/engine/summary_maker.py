@@ -25,11 +25,10 @@ from orchestrata_memory.summaries.checked import TokenCheck, checked
 from orchestrata_memory.summaries.extractive import Strategy, summarize
 from orchestrata_memory.summaries.sources import SourceMemory
 from orchestrata_memory.tokens.base import ITokenCounter
+from orchestrata_memory.tokens.registry import is_anthropic
 
 FOCUS_ENTRIES = 5
 """Without a focus, the newest so many entries of the context are the current context."""
-
-_CHECKED_PROVIDER = "anthropic"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +60,7 @@ class SummaryMaker:
         abstractive: AbstractiveSummarizer | None,
         abstractive_by_default: bool,
         token_check: TokenCheck | None,
+        half_life_days: float,
         notices: Notices,
     ) -> None:
         self._embedder = embedder
@@ -68,6 +68,7 @@ class SummaryMaker:
         self._abstractive = abstractive
         self._abstractive_by_default = abstractive_by_default
         self._token_check = token_check
+        self._half_life_days = half_life_days
         self._notices = notices
 
     async def make(
@@ -81,7 +82,7 @@ class SummaryMaker:
 
         summary = await within(request.max_tokens)
         context = call.context
-        if self._token_check and context.provider == _CHECKED_PROVIDER and context.model:
+        if self._token_check and context.model and is_anthropic(context.provider):
             summary = await checked(
                 summary,
                 check=self._token_check,
@@ -112,6 +113,7 @@ class SummaryMaker:
                 max_tokens=request.max_tokens,
                 now=call.at,
                 focus=focus,
+                half_life_days=self._half_life_days,
                 focus_text=request.focus or "",
                 reader=call.volk_id,
             )
@@ -123,6 +125,7 @@ class SummaryMaker:
             max_tokens=request.max_tokens,
             now=call.at,
             focus=focus,
+            half_life_days=self._half_life_days,
             reader=call.volk_id,
         )
 

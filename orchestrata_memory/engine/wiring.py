@@ -105,6 +105,7 @@ def wire(
         abstractive=parts.abstractive,
         abstractive_by_default=settings.summary.abstractive,
         token_check=parts.token_check,
+        half_life_days=settings.search.recency_half_life_days,
         notices=notices,
     )
     summarizing = Summarizing(
@@ -115,6 +116,7 @@ def wire(
         maker=maker,
         writing=writing,
         notices=notices,
+        content_bytes=settings.limits.content_bytes,
     )
     return Wired(
         writing=writing,

@@ -28,7 +28,12 @@ from orchestrata_memory.governance.rulebook import (
 )
 from orchestrata_memory.governance.terms import Compound, Prolog
 from orchestrata_memory.interfaces import HealthStatus, PartHealth, VolkDirectory
-from orchestrata_memory.models import Delegation, MemoryClassification, MemoryRecord
+from orchestrata_memory.models import (
+    SYSTEM_VOLK,
+    Delegation,
+    MemoryClassification,
+    MemoryRecord,
+)
 from orchestrata_memory.models.validation import check_identifier
 
 log = logging.getLogger(__name__)
@@ -138,7 +143,7 @@ class PrologGovernance:
         if self._module is None:
             return PartHealth(status=HealthStatus.STOPPED, details=details)
         try:
-            await self.is_registered("SYS:MEMORY")
+            await self.is_registered(SYSTEM_VOLK)
         except MemoryGovernanceError as error:
             return PartHealth(status=HealthStatus.UNHEALTHY, message=str(error), details=details)
         if self._unanswered:

@@ -50,11 +50,6 @@ class HotIndex(HotMirror):
     """
 
     # --- what is known -------------------------------------------------------------------
-    @property
-    def generation(self) -> int:
-        """Changes whenever a memory enters or leaves the index."""
-        return self._table.generation
-
     def deleted_keys(self) -> frozenset[str]:
         """Keys that were deleted, as far as hot still has to say so."""
         return frozenset(self._deleted)

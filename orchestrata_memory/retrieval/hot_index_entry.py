@@ -15,14 +15,12 @@ class Entry:
     Attributes:
         header: The record without content, summary and unneeded metadata.
         passage: The same for the ranking; its terms are shared strings.
-        replica: The copy is a replica; the memory itself lives in cold.
         unembeddable: The model failed on this text; it is found by keywords only.
     """
 
     row: int
     header: MemoryRecord
     passage: Passage
-    replica: bool
     unembeddable: bool = False
 
     def keep_tokens(self, tokens: bytes | None) -> None:

@@ -216,7 +216,7 @@ class HotMirror:
                 self._depart(key)
             self._schedule(key, time() + _RECHECK_SECONDS)
             return
-        self._enter(state.record, terms, replica=state.replica)
+        self._enter(state.record, terms)
         if state.expires_at is not None:
             # never at once again, should the clocks differ a little
             ends = max(state.expires_at.timestamp(), time() + _CLOCK_SLACK_SECONDS)
@@ -224,13 +224,12 @@ class HotMirror:
         if vector is not None:
             self.attach(key, vector)
 
-    def _enter(self, record: MemoryRecord, terms: list[str] | None, *, replica: bool) -> None:
+    def _enter(self, record: MemoryRecord, terms: list[str] | None) -> None:
         entry = self._table.get(record.key)
         if entry is not None and entry.header.version == record.version:
-            entry.replica = replica
             return
         self._remove(record.key)
-        self._table.put(record, terms or (), replica=replica)
+        self._table.put(record, terms or ())
 
     def _depart(self, key: str) -> None:
         self.departures += self._table.get(key) is not None

@@ -72,7 +72,7 @@ class MemoryTable:
         return key in self._entries
 
     # --- changes -------------------------------------------------------------------------
-    def put(self, record: MemoryRecord, terms: Sequence[str], *, replica: bool) -> Entry:
+    def put(self, record: MemoryRecord, terms: Sequence[str]) -> Entry:
         """Enter a memory, in place of an older version of it."""
         self.remove(record.key)
         relevance = record.relevance
@@ -90,7 +90,6 @@ class MemoryTable:
                 occurred_at=record.occurred_at,
                 relevance=relevance,
             ),
-            replica=replica,
         )
         self._entries[record.key] = self._by_row[row] = entry
         for facet in facets_of(entry):

@@ -108,6 +108,7 @@ class AbstractiveSummarizer:
         max_tokens: int,
         now: datetime,
         focus: NDArray[np.float32] | None = None,
+        half_life_days: float = 30.0,
         focus_text: str = "",
         reader: str | None = None,
     ) -> MemorySummary:
@@ -120,6 +121,7 @@ class AbstractiveSummarizer:
             max_tokens: The budget.
             now: When it is made; aware.
             focus: Vector of the current context, or None.
+            half_life_days: As for the extractive one.
             focus_text: The current context in words, for the model.
             reader: The Volk that will read it.
 
@@ -134,6 +136,7 @@ class AbstractiveSummarizer:
                 max_tokens=budget,
                 now=now,
                 focus=focus,
+                half_life_days=half_life_days,
                 reader=reader,
             )
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ def summarize(
     max_tokens: int,
     now: datetime,
     focus: NDArray[np.float32] | None = None,
+    half_life_days: float = 30.0,
     reader: str | None = None,
 ) -> MemorySummary:
     """The most wanted of what the sources say, within the budget; see `layout` for its form.
@@ -43,6 +45,7 @@ def summarize(
         max_tokens: The budget, at least 1.
         now: When it is made; aware.
         focus: Unit vector of the current context, or None without one.
+        half_life_days: Age at which recency counts half, as in a search.
         reader: The Volk that will read it; what others said carries their name.
 
     Returns:
@@ -53,7 +56,8 @@ def summarize(
     """
     layout = Layout(bare=max_tokens < BARE_BELOW, reader=reader)
     packer = Packer(sources, counter=counter, max_tokens=max_tokens, layout=layout)
-    order = _pack(packer, sources, strategy, focus=focus, now=now)
+    by = partial(ordered, sources, focus=focus, now=now, half_life_days=half_life_days)
+    order = _pack(packer, by, strategy)
     if not is_full(packer.tokens, max_tokens):
         _use_the_rest(packer, order, counter, layout)
     used = list(dict.fromkeys(piece.source for piece in packer.pieces))
@@ -71,25 +75,20 @@ def summarize(
 
 
 def _pack(
-    packer: Packer,
-    sources: Sequence[SourceMemory],
-    strategy: Strategy,
-    *,
-    focus: NDArray[np.float32] | None,
-    now: datetime,
+    packer: Packer, by: Callable[[SummarizationStrategy], list[int]], strategy: Strategy
 ) -> list[int]:
-    """Fill the budget; the order in which the sources were wanted."""
+    """Fill the budget; the order in which the sources were wanted, which `by` gives."""
     budget = packer.max_tokens
     share = budget // _SHARES if budget >= BARE_BELOW else None
     if strategy == InjectionStrategy.HYBRID:
-        relevant = ordered(sources, SummarizationStrategy.RELEVANCE, focus=focus, now=now)
-        recent = ordered(sources, SummarizationStrategy.RECENCY, focus=focus, now=now)
+        relevant = by(SummarizationStrategy.RELEVANCE)
+        recent = by(SummarizationStrategy.RECENCY)
         packer.fill(relevant, budget=budget // 2, share=share)
         packer.turned_away.clear()
         packer.fill(recent, budget=budget, share=share)
         order = relevant
     else:
-        order = ordered(sources, SummarizationStrategy(strategy.value), focus=focus, now=now)
+        order = by(SummarizationStrategy(strategy.value))
         packer.fill(order, budget=budget, share=share)
     return order
 

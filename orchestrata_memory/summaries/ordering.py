@@ -21,7 +21,6 @@ from orchestrata_memory.summaries.sources import SourceMemory
 
 Floats = NDArray[np.float64]
 
-HALF_LIFE_DAYS: Final = 30.0
 _DAY_SECONDS: Final = 86_400.0
 
 UNSTATED_RELEVANCE: Final = 0.15
@@ -47,6 +46,7 @@ def ordered(
     *,
     focus: NDArray[np.float32] | None,
     now: datetime,
+    half_life_days: float,
 ) -> list[int]:
     """Indices of the sources, what to draw on first in front; equal ones by time, then by key.
 
@@ -55,6 +55,7 @@ def ordered(
         strategy: What counts.
         focus: Unit vector of the current context, or None without one.
         now: What age is counted from; aware.
+        half_life_days: Age at which recency counts half.
 
     Traces: REQ-010-021
     """
@@ -64,7 +65,7 @@ def ordered(
     )
     if strategy is SummarizationStrategy.RECENCY:
         return newest_first
-    worth = relevance(sources, focus=focus, now=now)
+    worth = relevance(sources, focus=focus, now=now, half_life_days=half_life_days)
     penalty = LIKE_PENALTY
     if strategy is SummarizationStrategy.IMPORTANCE:
         # Full relevance is worth less than the smallest step of importance anybody states.
@@ -76,7 +77,11 @@ def ordered(
 
 
 def relevance(
-    sources: Sequence[SourceMemory], *, focus: NDArray[np.float32] | None, now: datetime
+    sources: Sequence[SourceMemory],
+    *,
+    focus: NDArray[np.float32] | None,
+    now: datetime,
+    half_life_days: float,
 ) -> Floats:
     """Worth of each source for the current context, in [0, 1].
 
@@ -86,7 +91,7 @@ def relevance(
     age = np.array(
         [(now - source.record.occurred_at).total_seconds() / _DAY_SECONDS for source in sources]
     )
-    recent = 0.5 ** (np.maximum(age, 0.0) / HALF_LIFE_DAYS)
+    recent = 0.5 ** (np.maximum(age, 0.0) / half_life_days)
     worth: Floats = RELEVANCE * stated + MATCH * _match(sources, focus) + RECENCY * recent
     return worth
 

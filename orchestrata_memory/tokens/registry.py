@@ -66,6 +66,11 @@ class CounterRegistry:
         _anthropic_singleton()
 
 
+def is_anthropic(provider: str | None) -> bool:
+    """Whether a context's provider is Anthropic, by any of its names."""
+    return (provider or "").casefold() in ANTHROPIC_PROVIDERS
+
+
 def encoding_of(model: str | None) -> str:
     """The encoding of an OpenAI model; cl100k_base where it is not known or not named."""
     if not model:

@@ -10,6 +10,7 @@ from orchestrata_memory.cli.doctor.check import Status
 from orchestrata_memory.cli.doctor.servers import judge_graph, judge_redis
 from orchestrata_memory.config.settings import (
     EmbeddingSettings,
+    GovernanceSettings,
     MemoryEngineSettings,
     SummarySettings,
 )
@@ -175,6 +176,25 @@ def test_a_file_whose_settings_may_be_misplaced_is_told_of(tmp_path, text, statu
     assert bool(check["fix"]) == (status == "warn")
     assert "canary" not in outcome.out
     assert named.json["checks"][0] == check
+
+
+@pytest.mark.parametrize(
+    ("rules", "told"), [(None, "cannot be read"), ("can_read_memory(", "line 1")]
+)
+def test_rule_files_are_loaded_as_an_engine_would(tmp_path, rules, told):
+    file = tmp_path / "own.pl"
+    if rules is not None:
+        file.write_text(rules)
+    settings = GovernanceSettings(rule_files=[file])
+
+    check = asyncio.run(machine.rules(settings))
+
+    assert check.status is Status.FAIL
+    assert str(file) in check.detail
+    assert told in check.detail
+    assert "rule_files" in check.fix
+    file.write_text("may_come(X) :- registered(X).\n")
+    assert asyncio.run(machine.rules(settings)).status is Status.OK
 
 
 def test_people_see_a_table_with_a_verdict():

@@ -10,7 +10,7 @@ import typer
 from orchestrata_memory.cli.arguments import moment
 from orchestrata_memory.cli.option_groups import OptionGroup, expanded
 from orchestrata_memory.cli.options import DEFAULT_VOLK, Options
-from orchestrata_memory.cli.runtime import with_light_model
+from orchestrata_memory.cli.runtime import context_of, with_light_model
 from orchestrata_memory.config.settings import EmbeddingSettings, MemoryEngineSettings
 from tests.cli.runner import run
 
@@ -105,6 +105,29 @@ def test_config_says_where_each_value_comes_from_and_hides_secrets(tmp_path):
     assert origins["embedded.data_dir"] == "--data-dir"
     assert origins["embedded.linger_seconds"] == "command line's default"
     assert origins["worker.batch_size"] == "default"
+
+
+def test_config_names_the_file_where_its_key_wins_over_the_usual_variable(tmp_path):
+    file = tmp_path / "memory.yaml"
+    file.write_text("runtime:\n  memory_engine:\n    summary: {anthropic_api_key: hidden}\n")
+    env = {"ANTHROPIC_API_KEY": "another"}
+
+    with_file = run("config", "--config", file, "--json", env=env).json
+    without = run("config", "--json", env=env).json
+
+    name = "summary.anthropic_api_key"
+    assert with_file["origins"][name] == str(file)
+    assert without["origins"][name] == "ANTHROPIC_API_KEY"
+
+
+def test_the_caller_is_all_that_the_options_name():
+    options = Options(volk="ENG:ALPHA", session="s", provider="anthropic", model="claude-haiku-4-5")
+
+    context = context_of(options, focus="the cellar")
+
+    assert (context.volk_id, context.session_id) == ("ENG:ALPHA", "s")
+    assert (context.provider, context.model) == ("anthropic", "claude-haiku-4-5")
+    assert context.focus == "the cellar"
 
 
 def test_a_configured_registration_keeps_the_default_volk_out(tmp_path):

@@ -18,6 +18,8 @@ MISTAKES = [
     (("store", "x", "--classification", "secret"), "classification"),
     (("store", "x", "--metadata", "{"), "not JSON"),
     (("store", "x", "--metadata", "[1]"), "object"),
+    (("store", "x", "--metadata", '{"n": ' + "1" * 5000 + "}"), "digits"),
+    (("store", "x", "--metadata", "[" * 100_000), "deeply"),
     (("update", "k"), "nothing to change"),
     (("update", "k", "--tag", "a", "--clear-tags"), "exclude each other"),
     (("search", "x", "--from", "yesterday"), "ISO 8601"),

@@ -47,6 +47,10 @@ MAKERS: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
         ("ttl_seconds: ",),
     ),
     "not even a mapping": (lambda: MemoryEngineSettings.model_validate(SECRET), ("dictionary",)),
+    "no stemmer": (
+        lambda: MemoryEngineSettings(search={"language": SECRET}),  # type: ignore[arg-type]
+        ("search.language: there is no such stemmer; choose one of ",),
+    ),
     "unknown role": (
         lambda: MemoryEngineSettings(governance={"volks": {"ENG:A": [SECRET]}}),  # type: ignore[arg-type]
         ("governance.volks.ENG:A.0: there is no such role",),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from dependency_injector import providers
 
-from orchestrata_memory.container import build_engine
+from orchestrata_memory.container import MemoryContainer, build_engine
 from orchestrata_memory.engine.engine import MemoryEngine
 from orchestrata_memory.engine.operations import injecting
 from orchestrata_memory.errors import (
@@ -29,10 +31,12 @@ from orchestrata_memory.models import (
     MemoryScope,
     SummarizationStrategy,
 )
+from orchestrata_memory.tokens.anthropic import AnthropicTokenCheck
 from orchestrata_memory.tokens.registry import CounterRegistry
 from tests.engine.conftest import As, RecordingKernel, engine_settings, until
 from tests.servers.graph import GraphServer
 from tests.servers.redis import RedisServer
+from tests.summaries.anthropic_server import fake_anthropic
 
 pytestmark = pytest.mark.servers
 
@@ -364,3 +368,64 @@ async def test_a_summary_is_never_opened_wider_than_its_sources(
         with pytest.raises(MemoryValidationError, match=r"classification.*private"):
             await engine.update(summary.key, classification=MemoryClassification.SHARED)
         assert await engine.retrieve(summary.key) == summary
+
+
+@pytest.mark.traces("REQ-010-035")
+async def test_a_stored_summary_keeps_the_limit_of_contents(
+    clean_redis: RedisServer, clean_graph: GraphServer, tmp_path: Path, as_: As
+) -> None:
+    settings = engine_settings(clean_redis, clean_graph, tmp_path, limits={"content_bytes": 100})
+    async with build_engine(settings) as engine:
+        with as_():
+            await store_notes(engine)
+            with pytest.raises(MemoryValidationError, match="a smaller budget"):
+                await engine.store_summary("s-1", max_tokens=500)
+            assert len(await engine.find()) == len(NOTES)
+            kept = await engine.store_summary("s-1", max_tokens=16)
+            assert kept is not None
+            assert len(kept.content.encode()) <= 100
+
+
+@pytest.mark.traces("REQ-010-022", "REQ-010-041")
+@pytest.mark.parametrize("provider", ["anthropic", "Claude", "openai"])
+async def test_anthropic_by_any_of_its_names_counts_a_finished_summary(
+    clean_redis: RedisServer,
+    clean_graph: GraphServer,
+    tmp_path: Path,
+    as_: As,
+    provider: str,
+) -> None:
+    async with fake_anthropic(input_tokens=16) as fake:
+        check = AnthropicTokenCheck("sk-test", deadline_seconds=5, base_url=fake.url)
+        container = MemoryContainer(settings=engine_settings(clean_redis, clean_graph, tmp_path))
+        container.token_check.override(providers.Object(check))
+        async with container.engine() as engine:
+            with as_(provider=provider, model="some-model"):
+                await store_notes(engine)
+                summary = await engine.summarize("s-1", max_tokens=64)
+        asked = provider != "openai"
+        assert (summary.counter == check.name) == asked == bool(fake.requests)
+
+
+@pytest.mark.traces("REQ-010-043")
+async def test_what_is_recent_is_a_setting_of_searches_and_summaries(
+    clean_redis: RedisServer, clean_graph: GraphServer, tmp_path: Path, as_: As
+) -> None:
+    week_ago = datetime.now(UTC) - timedelta(days=7)
+    for half_life, first in ((1, "new"), (10_000, "old")):
+        settings = engine_settings(
+            clean_redis, clean_graph, tmp_path, search={"recency_half_life_days": half_life}
+        )
+        async with build_engine(settings) as engine:
+            with as_(session_id=f"s-{half_life}", focus=None):
+                for name, relevance, at in (("old", 0.55, week_ago), ("new", 0.5, None)):
+                    metadata: dict[str, Any] = {"relevance": relevance}
+                    if at is not None:
+                        metadata["occurred_at"] = at.isoformat()
+                    await engine.store(
+                        "The cellar was dug by hand.",
+                        key=f"{name}-{half_life}",
+                        metadata=metadata,
+                    )
+                summary = await engine.summarize(f"s-{half_life}", max_tokens=64)
+        assert summary.source_keys[0] == f"{first}-{half_life}"

@@ -11,12 +11,16 @@ from pathlib import Path
 
 import psutil
 
-from orchestrata_memory.cli.doctor.check import Check, fail, installed, ok, warn
+from orchestrata_memory.cli.doctor.check import Check, fail, installed, ok, said, warn
 from orchestrata_memory.config.environment import DATA_DIR
 from orchestrata_memory.config.loader import PREFIX as SECTION_NAME
 from orchestrata_memory.config.loader import suspicion
+from orchestrata_memory.config.settings import GovernanceSettings
 from orchestrata_memory.embedded.layout import default_data_dir
 from orchestrata_memory.embedded.programs import ARCADEDB_GLIBC, platform_problem
+from orchestrata_memory.errors import MemoryGovernanceError
+from orchestrata_memory.governance.prolog import PrologGovernance
+from orchestrata_memory.kernel.directory import ConfiguredDirectory
 
 OLDEST_PYTHON = (3, 11)
 _PROLOG_PATIENCE_SECONDS = 20
@@ -96,6 +100,19 @@ async def prolog() -> Check:
         return fail("SWI-Prolog", where, _INSTALL_PROLOG)
     major, minor, patch = int(number) // 10000, int(number) // 100 % 100, int(number) % 100
     return ok("SWI-Prolog", f"{major}.{minor}.{patch}, pyswip {bridge}")
+
+
+async def rules(settings: GovernanceSettings) -> Check:
+    """The rules, loaded as an engine would load them."""
+    governance = PrologGovernance(settings, ConfiguredDirectory(settings))
+    try:
+        await governance.open()
+    except MemoryGovernanceError as error:
+        fix = "mend it: see runtime.memory_engine.governance.rule_files"
+        return fail("rules", said(error), fix if settings.rule_files else _INSTALL_PROLOG)
+    await governance.close()
+    own = ", ".join(str(file) for file in settings.rule_files)
+    return ok("rules", f"the shipped ones{own and ' and ' + own}")
 
 
 async def data_dir(configured: Path | None) -> Check:

@@ -42,6 +42,7 @@ class Summarizing:
         maker: SummaryMaker,
         writing: Writing,
         notices: Notices,
+        content_bytes: int,
     ) -> None:
         self._doorway = doorway
         self._governance = governance
@@ -50,6 +51,7 @@ class Summarizing:
         self._maker = maker
         self._writing = writing
         self._notices = notices
+        self._content_bytes = content_bytes
 
     async def summarize(
         self,
@@ -90,6 +92,9 @@ class Summarizing:
     ) -> MemoryEntry | None:
         """Summarize and keep the result; see `MemoryEngine.store_summary`.
 
+        Raises:
+            MemoryValidationError: The summary is longer than the content of a memory may be.
+
         Traces: REQ-010-035
         """
         call = self._doorway.enter("store")
@@ -101,6 +106,13 @@ class Summarizing:
         if not summary.source_keys:
             await self._doorway.note(call, READ_RULE, "nothing to summarize")
             return None
+        size = len(summary.content.encode())
+        if size > self._content_bytes:
+            raise MemoryValidationError(
+                "max_tokens",
+                f"the summary has {size} bytes of UTF-8 and a memory at most "
+                f"{self._content_bytes}: take a smaller budget, or raise limits.content_bytes",
+            )
         by_key = {record.key: record for record in records}
         sources = [by_key[key] for key in summary.source_keys]
         return (await self._keep(call, summary, sources, request)).to_entry()
