@@ -13,6 +13,7 @@ from time import monotonic
 from typing import Any
 
 import numpy as np
+from cachetools import LRUCache, TTLCache
 from numpy.typing import NDArray
 
 from orchestrata_memory.cold.base import ColdCandidates, ColdHit, ColdQuery, Readable
@@ -38,7 +39,9 @@ _LEAST_WIDTH = 200
 _LEAST_FOUND = 50
 """What is taken of that at least: an index with rounded vectors is off by a few places."""
 
-_TOTAL_SECONDS = 10.0
+_SIZES_SECONDS = 10.0
+"""How long sizes are remembered: they only pick a way, and each way finds the same."""
+
 _WIDEN = 4
 _SLACK = 16
 _REMEMBERED = 1_000
@@ -80,7 +83,8 @@ class CandidateFinder:
         self._indexes = indexes
         self._vector_index = vector_index
         self._known_total = 0, 0.0
-        self._enough: dict[_Reached, int] = {}
+        self._enough: LRUCache[_Reached, int] = LRUCache(_REMEMBERED)
+        self._scans: TTLCache[_Reached, str | None] = TTLCache(_REMEMBERED, ttl=_SIZES_SECONDS)
         self._reader = VectorReader(connection, dimension=dimension)
         self._documents = documents
 
@@ -144,22 +148,18 @@ class CandidateFinder:
             found = await self._by_index(asked, filters, vector, width)
             if found is not None:
                 return found
-        scan = await self._scan_for(filters)
+        if reached not in self._scans:
+            self._scans[reached] = await self._scan_for(filters)
+        scan = self._scans.get(reached)
         while scan is None:
             width *= _WIDEN
             if width * 2 >= total:
                 scan = "found_by_scan"
             elif (found := await self._by_index(asked, filters, vector, width)) is not None:
-                self._remember(reached, width)
+                self._enough[reached] = width
                 return found
-        self._remember(reached, total)
+        self._enough[reached] = total
         return await self._by_scan(scan, asked, filters, vector)
-
-    def _remember(self, reached: _Reached, width: int) -> None:
-        """Begin there the next time."""
-        if len(self._enough) >= _REMEMBERED:
-            self._enough.clear()
-        self._enough[reached] = width
 
     async def _total(self) -> int:
         """How many memories there are; a large number is remembered, as it only picks a way."""
@@ -168,7 +168,7 @@ class CandidateFinder:
             return known
         total = await self._count(query("count_memories"), {})
         if total > 2 * SCAN_LIMIT:
-            self._known_total = total, monotonic() + _TOTAL_SECONDS
+            self._known_total = total, monotonic() + _SIZES_SECONDS
         return total
 
     async def _scan_for(self, filters: Filters) -> str | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from time import monotonic
 from typing import TYPE_CHECKING, Final
+
+from cachetools import TTLCache
 
 from orchestrata_memory.cold.base import (
     ColdCandidates,
@@ -52,9 +53,9 @@ class ColdSource:
     def __init__(self, cold: ColdStore, index: HotIndex) -> None:
         self._cold = cold
         self._index = index
-        self._speakers: dict[
-            tuple[tuple[str, ...], MemoryScope, Readable | None], tuple[float, frozenset[str]]
-        ] = {}
+        self._speakers: TTLCache[
+            tuple[tuple[str, ...], MemoryScope, Readable | None], frozenset[str]
+        ] = TTLCache(_SPEAKERS_KEPT, ttl=_SPEAKERS_SECONDS)
 
     async def candidates(
         self,
@@ -109,13 +110,9 @@ class ColdSource:
             return frozenset()
         asked = (names, scope, readable)
         known = self._speakers.get(asked)
-        if known is not None and known[0] > monotonic():
-            return known[1]
-        found = await self._cold.speakers(names, scope, readable)
-        if len(self._speakers) >= _SPEAKERS_KEPT:
-            self._speakers.clear()
-        self._speakers[asked] = (monotonic() + _SPEAKERS_SECONDS, found)
-        return found
+        if known is None:
+            known = self._speakers[asked] = await self._cold.speakers(names, scope, readable)
+        return known
 
     async def get(self, keys: Sequence[str]) -> dict[str, MemoryRecord]:
         """Current records of the keys."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from orchestrata_memory.cold.base import ColdStore
+from orchestrata_memory.concurrency import together
 from orchestrata_memory.config.settings import SearchSettings
 from orchestrata_memory.embedding.base import Embedder
 from orchestrata_memory.errors import MemoryUnavailableError
@@ -184,9 +185,17 @@ class SearchPipeline:
                 continue
             ranked = await self._ranked(run, request, pool)
             best = (one for one in ranked if _similar_enough(one, request.min_similarity))
-            chosen = await self._allowed(run, gathered, best, request.limit)
+            foremost = list(islice(best, request.limit))
+            # most often these are the results, so their states are read while the rules are asked
+            chosen, states = await together(
+                self._allowed(run, gathered, chain(foremost, best), request.limit),
+                self._states(run, foremost),
+            )
             if len(chosen) >= request.limit or gathered.exhausted:
-                return await self._verified(run, gathered, chosen)
+                rest = [one for one in chosen if one.passage.key not in states]
+                return await self._verified(
+                    run, gathered, chosen, states | await self._states(run, rest)
+                )
             count *= _WIDENING
 
     async def _ranked(self, run: SearchRun, request: SearchRequest, pool: Pool) -> Sequence[Ranked]:
@@ -217,10 +226,13 @@ class SearchPipeline:
         return chosen[:limit]
 
     async def _verified(
-        self, run: SearchRun, gathered: Gathered, chosen: Sequence[Ranked]
+        self,
+        run: SearchRun,
+        gathered: Gathered,
+        chosen: Sequence[Ranked],
+        states: Mapping[str, HotState],
     ) -> tuple[list[SearchHit], set[str]]:
         """Fetch the contents, and tell what is not any more what was ranked."""
-        states = await self._states(run, [one.passage.key for one in chosen])
         records: dict[str, MemoryRecord] = {}
         moved: list[str] = []
         for one in chosen:
@@ -254,11 +266,11 @@ class SearchPipeline:
         ]
         return hits, stale
 
-    async def _states(self, run: SearchRun, keys: Sequence[str]) -> dict[str, HotState]:
+    async def _states(self, run: SearchRun, ranked: Sequence[Ranked]) -> dict[str, HotState]:
         if not run.hot_up:
             return {}
         try:
-            return await self._tools.hot.read(keys)
+            return await self._tools.hot.read([one.passage.key for one in ranked])
         except MemoryUnavailableError:
             run.lose_hot()
             return {}

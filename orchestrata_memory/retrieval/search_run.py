@@ -323,7 +323,8 @@ class SearchRun:
 
         An exact pre-filter leaves stored summaries to ask about: their sources decide.
         """
-        unsure = [key for key, record in found.records.items() if record.sources or not self._exact]
+        exact = self._exact
+        unsure = [key for key, record in found.records.items() if record.sources or not exact]
         answers = await self.may_read(found, unsure)
         found.drop([key for key, ok in answers.items() if not ok])
 
