@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+from orchestrata_memory.engine.backoff import pauses
 from orchestrata_memory.errors import MemoryEngineError
 
 log = logging.getLogger(__name__)
@@ -46,19 +47,19 @@ class Periodic:
             self._task = None
 
     async def _run(self) -> None:
-        retry = _FIRST_RETRY_SECONDS
+        retries = pauses(_FIRST_RETRY_SECONDS, limit=self._interval)
         while True:
             try:
                 await self._step()
                 self.last_error = None
-                pause, retry = self._interval, _FIRST_RETRY_SECONDS
+                pause = self._interval
+                retries = pauses(_FIRST_RETRY_SECONDS, limit=self._interval)
             except Exception as error:  # noqa: BLE001 - upkeep must outlive any single failure
                 problem = describe(error)
                 if problem != self.last_error:  # told once, not at every attempt
                     log.warning("%s: %s", self.name, problem)
                 self.last_error = problem
-                pause = min(retry, self._interval)
-                retry = pause * 2
+                pause = next(retries)
             await asyncio.sleep(pause)
 
 

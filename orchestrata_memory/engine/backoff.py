@@ -1,11 +1,19 @@
-"""Growing pauses between attempts, for each of many things on its own."""
+"""Growing pauses between attempts: of one thing, or for each of many on its own."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 _MOST = 10_000
+
+
+def pauses(initial: float, *, limit: float) -> Iterator[float]:
+    """Seconds to wait after each failure in a row: `initial`, then twice as long, to `limit`."""
+    pause = min(initial, limit)
+    while True:
+        yield pause
+        pause = min(pause * 2, limit)
 
 
 class Backoff:
@@ -19,24 +27,24 @@ class Backoff:
     def __init__(self, initial: float, *, limit: float) -> None:
         self._initial = initial
         self._limit = limit
-        self._pauses: dict[str, tuple[float, float]] = {}
+        self._pauses: dict[str, Iterator[float]] = {}
+        self._due_at: dict[str, float] = {}
 
     def postpone(self, thing: str) -> None:
         """It failed: try it again later."""
-        _, pause = self._pauses.get(thing, (0.0, self._initial / 2))
-        pause = min(pause * 2, self._limit)
-        if thing in self._pauses or len(self._pauses) < _MOST:
-            self._pauses[thing] = (time.monotonic() + pause, pause)
+        if thing not in self._pauses:
+            if len(self._pauses) >= _MOST:
+                return
+            self._pauses[thing] = pauses(self._initial, limit=self._limit)
+        self._due_at[thing] = time.monotonic() + next(self._pauses[thing])
 
     def forget(self, thing: str) -> None:
         """It is done."""
         self._pauses.pop(thing, None)
+        self._due_at.pop(thing, None)
 
     def due(self, things: Iterable[str]) -> set[str]:
         """Of the things and of what waits, those whose pause is over."""
         now = time.monotonic()
-        return {
-            thing
-            for thing in {*things, *self._pauses}
-            if self._pauses.get(thing, (0.0, 0.0))[0] <= now
-        }
+        waiting = self._due_at
+        return {thing for thing in {*things, *waiting} if waiting.get(thing, 0.0) <= now}

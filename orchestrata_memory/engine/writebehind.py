@@ -24,6 +24,7 @@ from uuid import uuid4
 from orchestrata_memory.cold.base import ColdStore
 from orchestrata_memory.config.settings import WorkerSettings
 from orchestrata_memory.engine.background import cancel_and_wait, describe
+from orchestrata_memory.engine.backoff import pauses
 from orchestrata_memory.engine.model_check import ModelCheck
 from orchestrata_memory.engine.outbox_batch import OutboxBatch
 from orchestrata_memory.engine.vectorizing import Vectorizer
@@ -123,17 +124,18 @@ class WriteBehind:
 
     async def _insist(self, stage: str, step: Callable[[], Awaitable[T]]) -> T:
         """Do a step, again and again with growing pauses until it succeeds."""
-        delay = self._settings.retry_initial_seconds
+        retries = pauses(
+            self._settings.retry_initial_seconds, limit=self._settings.retry_max_seconds
+        )
         while True:
             try:
                 result = await step()
             except Exception as error:  # noqa: BLE001 - the outbox must go on whatever happens
                 self._problem(stage, error)
+                await asyncio.sleep(next(retries))
             else:
                 self._problems.pop(stage, None)
                 return result
-            await asyncio.sleep(delay)
-            delay = min(delay * 2, self._settings.retry_max_seconds)
 
     def _problem(self, stage: str, error: Exception) -> None:
         problem = describe(error)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final, TypeVar
 
 from orchestrata_memory.cold.base import Readable
@@ -45,6 +45,9 @@ INFERENCES: Final = 1_000_000
 
 PATIENCE: Final = 5.0
 """Seconds to wait for an answer before it counts as no."""
+
+TROUBLE: Final = timedelta(minutes=5)
+"""How long health tells of a question without an answer."""
 
 CHUNK: Final = 256
 """Records a call; others get their turn in between."""
@@ -94,6 +97,7 @@ class PrologGovernance:
         self._handing_over = asyncio.Lock()
         self._asked = 0
         self._unanswered = 0
+        self._unanswered_at = datetime.min.replace(tzinfo=UTC)
         self._last_problem = ""
 
     # --- lifecycle -----------------------------------------------------------------------
@@ -146,7 +150,7 @@ class PrologGovernance:
             await self.is_registered(SYSTEM_VOLK)
         except MemoryGovernanceError as error:
             return PartHealth(status=HealthStatus.UNHEALTHY, message=str(error), details=details)
-        if self._unanswered:
+        if self._clock() - self._unanswered_at < TROUBLE:
             message = f"rules gave no answer {self._unanswered} times: {self._last_problem}"
             return PartHealth(status=HealthStatus.DEGRADED, message=message, details=details)
         if self._skipped:
@@ -329,6 +333,7 @@ class PrologGovernance:
 
     def _note_unanswered(self, rule: str, problem: str, number: int = 1) -> None:
         self._unanswered += number
+        self._unanswered_at = self._clock()
         self._last_problem = f"{rule}: {problem}"
         log.warning("governance: %s counts as no for %d question(s)", self._last_problem, number)
 

@@ -9,6 +9,7 @@ import pytest
 from orchestrata_memory.config.settings import GovernanceSettings
 from orchestrata_memory.errors import MemoryGovernanceError
 from orchestrata_memory.governance.prolog import PrologGovernance
+from orchestrata_memory.interfaces import HealthStatus
 from orchestrata_memory.models import MemoryClassification
 from tests.governance.samples import (
     ADMIN,
@@ -210,6 +211,17 @@ async def test_a_rule_that_raises_or_never_ends_denies(open_governance, body):
     assert (await governance.can_read(OWNER, memories[1])).allowed  # granted before the trap
     health = await governance.health()
     assert (health.details["unanswered"] > 0) is (body not in {"fail", "halt", "halt(3)"})
+
+
+async def test_health_forgets_a_question_without_an_answer(open_governance, clock):
+    governance = await open_governance(own="can_read_memory(_, trap) :- throw(oops).")
+    assert not (await governance.can_read(OTHER, record(key="trap"))).allowed
+    health = await governance.health()
+    assert health.status is HealthStatus.DEGRADED
+    assert "can_read_memory" in health.message
+    clock.advance(minutes=6)
+    assert (await governance.health()).status is HealthStatus.HEALTHY
+    assert (await governance.health()).details["unanswered"] == 1
 
 
 async def test_rules_cannot_write_to_the_terminal(open_governance, capfd):
