@@ -427,5 +427,6 @@ async def test_what_is_recent_is_a_setting_of_searches_and_summaries(
                         key=f"{name}-{half_life}",
                         metadata=metadata,
                     )
+                assert await engine.settle()  # then both have a vector, and fit alike
                 summary = await engine.summarize(f"s-{half_life}", max_tokens=64)
         assert summary.source_keys[0] == f"{first}-{half_life}"
