@@ -9,7 +9,9 @@ PYTEST_ARGS ?=
 WORKERS ?= 2
 BENCH_ARGS ?=
 TRACE_RESULTS := .trace-results.json
-NEO4J_LOG := .neo4j-tests.log
+SIDE_LOG := .side-tests.log
+# Folders whose tests start servers of their own: they balance the two processes.
+ALONE := tests/cli tests/embedded
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -28,13 +30,15 @@ test: setup ## All tests: the quick ones, then those on real servers
 test-quick: setup ## Tests without servers
 	@TRACE_RESULTS=$(TRACE_RESULTS) $(BIN)/pytest -q -m "not servers" -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
 
-test-servers: setup ## Tests on Redis, ArcadeDB and Neo4j; those on Neo4j beside the others
+test-servers: setup ## Tests on Redis, ArcadeDB and Neo4j, in two processes side by side
 	@export TRACE_RESULTS=$(TRACE_RESULTS); \
-	$(BIN)/pytest -q -m "servers and neo4j" $(PYTEST_ARGS) >$(NEO4J_LOG) 2>&1 & \
-	$(BIN)/pytest -q -m "servers and not neo4j" $(PYTEST_ARGS); others=$$?; \
-	wait $$!; on_neo4j=$$?; \
-	echo "== on Neo4j"; cat $(NEO4J_LOG); \
-	[ $$others -eq 0 ] && [ $$on_neo4j -eq 0 ]
+	{ $(BIN)/pytest -q -m "servers and neo4j" $(PYTEST_ARGS); on_neo4j=$$?; \
+	  $(BIN)/pytest -q -m "servers and not neo4j" $(ALONE) $(PYTEST_ARGS) && exit $$on_neo4j; \
+	} >$(SIDE_LOG) 2>&1 & \
+	$(BIN)/pytest -q -m "servers and not neo4j" $(ALONE:%=--ignore=%) $(PYTEST_ARGS); main=$$?; \
+	wait $$!; side=$$?; \
+	echo "== on Neo4j, and by the servers of their own: $(ALONE)"; cat $(SIDE_LOG); \
+	[ $$main -eq 0 ] && [ $$side -eq 0 ]
 
 test-full: setup ## All tests, the heavy ones on both graphs (about twice as long)
 	@$(MAKE) --no-print-directory test PYTEST_ARGS="--all-graphs $(PYTEST_ARGS)"
@@ -61,4 +65,4 @@ crash: setup ## Kill every part while it writes (ROUNDS=50 SEED=7)
 	@$(BIN)/python -m tests.crash.run --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED))
 
 clean: ## Remove .venv and caches
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis $(TRACE_RESULTS) $(NEO4J_LOG)
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis $(TRACE_RESULTS) $(SIDE_LOG)
