@@ -8,6 +8,7 @@ gets dearer than a scan, the scan decides. So "exhausted" is said only when it i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
@@ -148,9 +149,7 @@ class CandidateFinder:
             found = await self._by_index(asked, filters, vector, width)
             if found is not None:
                 return found
-        if reached not in self._scans:
-            self._scans[reached] = await self._scan_for(filters)
-        scan = self._scans.get(reached)
+        scan = await self._known_scan(reached, filters)
         while scan is None:
             width *= _WIDEN
             if width * 2 >= total:
@@ -170,6 +169,13 @@ class CandidateFinder:
         if total > 2 * SCAN_LIMIT:
             self._known_total = total, monotonic() + _SIZES_SECONDS
         return total
+
+    async def _known_scan(self, reached: _Reached, filters: Filters) -> str | None:
+        """As `_scan_for`, remembered."""
+        with suppress(KeyError):
+            return self._scans[reached]
+        scan = self._scans[reached] = await self._scan_for(filters)
+        return scan
 
     async def _scan_for(self, filters: Filters) -> str | None:
         """The scan that suits a small scope or a caller who may read little; None: neither."""

@@ -27,24 +27,24 @@ class Backoff:
     def __init__(self, initial: float, *, limit: float) -> None:
         self._initial = initial
         self._limit = limit
-        self._pauses: dict[str, Iterator[float]] = {}
-        self._due_at: dict[str, float] = {}
+        self._waiting: dict[str, tuple[float, Iterator[float]]] = {}
 
     def postpone(self, thing: str) -> None:
         """It failed: try it again later."""
-        if thing not in self._pauses:
-            if len(self._pauses) >= _MOST:
-                return
-            self._pauses[thing] = pauses(self._initial, limit=self._limit)
-        self._due_at[thing] = time.monotonic() + next(self._pauses[thing])
+        if thing in self._waiting:
+            _, retries = self._waiting[thing]
+        elif len(self._waiting) < _MOST:
+            retries = pauses(self._initial, limit=self._limit)
+        else:
+            return
+        self._waiting[thing] = time.monotonic() + next(retries), retries
 
     def forget(self, thing: str) -> None:
         """It is done."""
-        self._pauses.pop(thing, None)
-        self._due_at.pop(thing, None)
+        self._waiting.pop(thing, None)
 
     def due(self, things: Iterable[str]) -> set[str]:
         """Of the things and of what waits, those whose pause is over."""
         now = time.monotonic()
-        waiting = self._due_at
-        return {thing for thing in {*things, *waiting} if waiting.get(thing, 0.0) <= now}
+        resting = {thing for thing, (due_at, _) in self._waiting.items() if due_at > now}
+        return {*things, *self._waiting} - resting

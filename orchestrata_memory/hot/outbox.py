@@ -125,10 +125,6 @@ class Outbox(HotPart):
             if not _is(error, "BUSYGROUP"):
                 raise
 
-    async def forget_consumers(self, *, idle_seconds: float) -> None:
-        """Drop the consumers of engines that are gone; none that has unconfirmed records."""
-        await self._redis.run("forget_consumers", int(idle_seconds * 1000))
-
     async def _of_group(self, attempt: Any) -> Any:  # noqa: ANN401
         try:
             return await attempt()

@@ -15,9 +15,6 @@ from orchestrata_memory.hot.vectors import Vectors
 from orchestrata_memory.hot.writes import Writes
 from orchestrata_memory.interfaces import PartHealth
 
-_CONSUMER_IDLE_SECONDS = 3600.0
-"""A worker asks for records every few seconds; one silent for so long is gone."""
-
 _MILLISECONDS = 1000
 _SCRIPTS = ("insert", "replace", "tombstone", "read", "confirm", "claim", "changes_since")
 
@@ -67,7 +64,6 @@ class RedisHotStore(Writes, Sessions, Vectors, Census, Outbox, AuditTrail, Upkee
             await server.check(self._redis)
             await self._redis.load(_SCRIPTS)
             await self.ensure_group()
-            await self.forget_consumers(idle_seconds=_CONSUMER_IDLE_SECONDS)
         except BaseException:
             await self._redis.close()
             raise

@@ -21,6 +21,9 @@ from orchestrata_memory.hot.reads import Reads
 FORGET_DAYS = 30
 """A closed session with nothing in hot is forgotten this long after its close."""
 
+CONSUMER_IDLE_SECONDS = 3600.0
+"""A worker asks for records every few seconds; one silent for so long is gone."""
+
 _PAGE = 100
 _KEYS_CHUNK = 200
 _JOBS_CHUNK = 50
@@ -83,7 +86,12 @@ class Upkeep(Reads):
             counts.update(await self._collect(found))
         before = int(time.time() - _FORGET_SECONDS)
         counts["sessions"] += int(await self._redis.run("forget_sessions", before, _FORGET_CHUNK))
+        await self.forget_consumers(idle_seconds=CONSUMER_IDLE_SECONDS)
         return dict(counts)
+
+    async def forget_consumers(self, *, idle_seconds: float) -> None:
+        """Drop the outbox's consumers of engines that are gone; none with unconfirmed records."""
+        await self._redis.run("forget_consumers", int(idle_seconds * 1000))
 
     async def _restore(self, stream: str) -> int:
         restored = 0

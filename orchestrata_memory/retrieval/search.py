@@ -185,17 +185,9 @@ class SearchPipeline:
                 continue
             ranked = await self._ranked(run, request, pool)
             best = (one for one in ranked if _similar_enough(one, request.min_similarity))
-            foremost = list(islice(best, request.limit))
-            # most often these are the results, so their states are read while the rules are asked
-            chosen, states = await together(
-                self._allowed(run, gathered, chain(foremost, best), request.limit),
-                self._states(run, foremost),
-            )
-            if len(chosen) >= request.limit or gathered.exhausted:
-                rest = [one for one in chosen if one.passage.key not in states]
-                return await self._verified(
-                    run, gathered, chosen, states | await self._states(run, rest)
-                )
+            results = await self._results(run, gathered, best, request.limit)
+            if results is not None:
+                return results
             count *= _WIDENING
 
     async def _ranked(self, run: SearchRun, request: SearchRequest, pool: Pool) -> Sequence[Ranked]:
@@ -211,6 +203,23 @@ class SearchPipeline:
         if len(pool.candidates) <= INLINE_CANDIDATES:
             return ranking()
         return await asyncio.to_thread(ranking)
+
+    async def _results(
+        self, run: SearchRun, gathered: Gathered, best: Iterator[Ranked], limit: int
+    ) -> tuple[list[SearchHit], set[str]] | None:
+        """As `_once`; None where more candidates are needed."""
+        foremost = list(islice(best, limit))
+        if len(foremost) < limit and not gathered.exhausted:
+            return None
+        # most often these are the results, so their states are read while the rules are asked
+        chosen, states = await together(
+            self._allowed(run, gathered, chain(foremost, best), limit),
+            self._states(run, foremost),
+        )
+        if len(chosen) < limit and not gathered.exhausted:
+            return None
+        rest = [one for one in chosen if one.passage.key not in states]
+        return await self._verified(run, gathered, chosen, states | await self._states(run, rest))
 
     async def _allowed(
         self, run: SearchRun, gathered: Gathered, best: Iterator[Ranked], limit: int

@@ -254,3 +254,11 @@ async def test_consumers_that_are_gone_are_forgotten_with_nothing_lost(
     assert [each.key for each in await hot.take_over("w", idle_seconds=0, count=10)] == ["k1"]
     await store(hot, key="k2")
     assert [each.key for each in await hot.take("stopped", count=1, block_seconds=0)] == ["k2"]
+
+
+async def test_without_the_stream_there_is_no_consumer_to_forget(
+    hot: RedisHotStore, raw: redis.Redis
+) -> None:
+    raw.delete(keys.OUTBOX)
+    await hot.forget_consumers(idle_seconds=0)
+    assert not raw.exists(keys.OUTBOX)
